@@ -13,7 +13,7 @@
 #define WHIT_DRAFT_MATCH_MIN 2
 
 typedef struct whit_draft {
-    int32_t *history; /* (capacity) all tokens of the text so far */
+    int32_t *history; /* (capacity): all tokens of the text so far */
     size_t n_tokens, capacity;
     /* An index of pairs of tokens by their hash: `latest` has the latest position of a pair's second token plus 1,
      * `earlier` has for each position the previous one with the same hash; 0: no position. */
@@ -29,10 +29,10 @@ typedef struct whit_draft {
 whit_status whit_draft_open(size_t capacity, const whit_allocator *allocator, whit_draft *draft, whit_error *error);
 void whit_draft_close(whit_draft *draft);
 void whit_draft_push(whit_draft *draft, int32_t id);
-/* Writes at most n_most guesses: the tokens that follow the longest match with the last tokens, the latest one of
- * several (the 64 latest places are searched). If the end of the text is reached, the guesses repeat from that place.
- * Returns their number, 0 if the last tokens have no earlier occurrence. *n_matched (may be NULL): number of tokens
- * that agreed. */
+/* Writes at most n_most guesses to ids: the tokens that follow the earlier occurrence of the last tokens with the
+ * longest match (the latest one of several; the 64 latest are searched). If fewer tokens follow, the guesses begin
+ * again at the first of them. Returns the number of guesses, 0 if the last tokens have no earlier occurrence.
+ * *n_matched (may be NULL): number of tokens that match. */
 uint32_t whit_draft_guess(const whit_draft *draft, uint32_t n_most, int32_t *ids, uint32_t *n_matched);
 
 #endif

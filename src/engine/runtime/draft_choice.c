@@ -2,17 +2,20 @@
 #include "runtime/draft_choice.h"
 
 enum {
-    FIRST_STEPS = 16,   /* number of plain steps before any width is tried on credit */
-    FIRST_CREDIT = 2,   /* number of steps whose time is credited after FIRST_STEPS */
+    FIRST_STEPS = 16,   /* number of steps without guesses before guesses are tried on credit */
+    FIRST_CREDIT = 2,   /* credit after FIRST_STEPS, in times of a step */
     CREDIT_MAX = 32,    /* maximum credit, in times of a step */
     PLAIN_SHARE = 64,   /* a plain step adds a 64th of its time to the credit */
-    GAIN_SHARE = 4,     /* a gain adds a quarter of itself to the credit */
-    SAMPLES_ENOUGH = 3, /* number of measurements after which a width is not tried on credit any more */
+    GAIN_SHARE = 4,     /* a quarter of the time that guesses saved is added to the credit */
+    SAMPLES_ENOUGH = 3, /* number of measured steps with a number of columns after which it is known and not tried on
+                         * credit */
 };
-static const float fading = 0.9f; /* factor of the older counts for each new guess */
-/* Odds before any guess was checked, of a lookup and of a draft model; they weigh as much as one guess. */
+static const float fading = 0.9f; /* factor by which each new guess reduces older counts */
+/* Assumed odds of guesses by lookup and by a draft model before any guess was checked; later they count as one tried
+ * token. */
 static const float prior = 0.3f, prior_of_model = 0.7f;
-static const float margin = 1.03f; /* smallest gain that is acted on, because estimates are uncertain */
+static const float margin = 1.03f; /* guesses must increase tokens per time by this factor, because estimates are
+                                    * uncertain */
 
 /* ---- odds ------------------------------------------------------------------------------------------ */
 
@@ -47,7 +50,7 @@ float whit_draft_odds_of(const whit_draft_odds *odds, uint32_t n_matched)
 
 /* ---- costs ----------------------------------------------------------------------------------------- */
 
-/* Returns the expected number of tokens of a step with k guesses. */
+/* Returns the expected number of tokens of a step with k guesses: 1 + odds + ... + odds^k. */
 static double expect_tokens(float odds, uint32_t k)
 {
     double n = 1, all_right = 1;
@@ -60,10 +63,11 @@ static bool is_measured(const whit_step_costs *costs, uint32_t n_columns)
     return n_columns < WHIT_COST_COLUMNS && costs->columns[n_columns].n >= SAMPLES_ENOUGH;
 }
 
-/* Returns whether k guesses may be tried on credit: that width was not measured often enough, the odds are good, and
- * the credit covers the likely loss: that of the measured steps of this width or, without any, half of the worst case,
- * in which all guesses are wrong and the step takes as long as 1 + k single steps. A full account also pays for another
- * trial of a width that was measured long ago, and of a draft model whose guesses were wrong then. */
+/* Returns whether k guesses may be tried on credit: the odds are at least 0.5, steps of 1 + k columns were measured
+ * fewer than SAMPLES_ENOUGH times, and the credit covers the likely loss. The loss is computed from the measured steps;
+ * without any it is half of the worst case, in which all guesses are wrong and the step takes as long as 1 + k single
+ * steps. If the credit is at its maximum, measured numbers of columns are tried again, and draft models with low odds
+ * too. */
 static bool is_on_credit(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t k,
                          uint64_t guess_ns)
 {
@@ -72,7 +76,7 @@ static bool is_on_credit(const whit_draft_account *account, const whit_step_cost
     if (account->n_plain < FIRST_STEPS || (odds < 0.5f && !(guess_ns && is_full))) return false;
     if (is_measured(costs, 1 + k)) return is_full;
     const uint64_t known_ns = costs->columns[1 + k].n ? whit_step_costs_columns(costs, 1 + k) : 0;
-    /* Half of the worst case is assumed, because the first guess is right at least every other time. */
+    /* Half of the worst case is assumed, because with these odds the first guess is right at least every other time. */
     const int64_t loss_ns = (known_ns ? (int64_t)known_ns - one_ns : (int64_t)k * one_ns / 2) + (int64_t)(k * guess_ns);
     return account->credit_ns >= loss_ns;
 }
@@ -101,7 +105,7 @@ void whit_draft_book(whit_draft_account *account, const whit_step_costs *costs, 
                      uint64_t made_ns)
 {
     const int64_t one_ns = (int64_t)whit_step_costs_columns(costs, 1), max_ns = CREDIT_MAX * one_ns;
-    /* limits the loss, so that one disturbed step causes no larger debt */
+    /* greatest loss that is booked: one step per guess, so that a single disturbed step causes no larger debt */
     const int64_t worst_ns = -(int64_t)n_guessed * one_ns;
     if (!n_guessed) {
         account->credit_ns += one_ns / PLAIN_SHARE;

@@ -19,8 +19,9 @@ static uint32_t find_value(const whit_plan *plan, whit_ref value)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Finds the value whose rows are stored: the input of the norm before the target's head. If the model selects rows
- * right before that norm, it is the input of the selection, which has all tokens of a pass. */
+/* Sets drafter->source to the target's value whose rows are stored: the input of the norm before the head, or, if rows
+ * are selected directly before that norm, the input of the selection, which has a row for every token of a pass.
+ * Returns false if there is no norm that fits. */
 static bool find_source(const whit_graph *graph, whit_drafter *drafter)
 {
     whit_ref value = graph->hidden;
@@ -58,7 +59,8 @@ static whit_status build_graph(whit_drafter *drafter, whit_error *error)
     return WHIT_OK;
 }
 
-/* Finds the target's embedding table, and the factor that its program multiplies by. */
+/* Finds the target's embedding table, and the factor by which the target multiplies embeddings; false if there is no
+ * table. */
 static bool find_embedding(whit_drafter *drafter)
 {
     const whit_graph *graph = &drafter->target->graph;
@@ -77,8 +79,8 @@ static bool find_embedding(whit_drafter *drafter)
     return rows != 0;
 }
 
-/* Finds the target's last layer with keys that has the same window as layer `layer`; returns false if its heads do not
- * fit. */
+/* Finds the target's last layer with keys that has the same window as the draft model's layer `layer`; returns false if
+ * there is none or its heads do not fit. */
 static bool find_owner(whit_drafter *drafter, uint32_t layer, uint32_t n_heads, const whit_kv_layer *target)
 {
     const whit_layer_kind kind = whit_config_kind(&drafter->config, layer);
@@ -91,8 +93,8 @@ static bool find_owner(whit_drafter *drafter, uint32_t layer, uint32_t n_heads, 
     return owner && kind.window != 1 && owner->head_dim == kind.head_dim && n_heads % owner->n_kv_heads == 0;
 }
 
-/* Finds the target's layers whose keys and values the draft model reads; `owners` stays NULL if it has keys of its
- * own. */
+/* Finds the target's layers whose keys and values the draft model's layers read; `owners` stays NULL if the draft model
+ * computes its own keys. */
 static whit_status find_owners(whit_drafter *drafter, const whit_session_options *options, whit_error *error)
 {
     const whit_model *target = drafter->target, *model = drafter->model;
@@ -107,7 +109,8 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
             model->path);
     drafter->owners = whit_zalloc_array(drafter->allocator, drafter->config.n_layers, sizeof *drafter->owners);
     whit_kv_layer *layers = whit_zalloc_array(drafter->allocator, n_layers, sizeof *layers);
-    /* query heads of layers without and with a window: a cache class has a single number of them */
+    /* number of query heads of layers without ([0]) and with ([1]) a window: all layers of a cache class must have the
+     * same number */
     uint32_t n_queries[2] = {0};
     bool fits = drafter->owners && layers && whit_exec_kv_layers(&target->graph, layers, n_layers);
     for (uint32_t i = 0; fits && i < drafter->graph.n_nodes; i++) {
@@ -126,8 +129,8 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
                      model->path, target->path);
 }
 
-/* Checks the shapes of the values that are exchanged with the target: the rows that are fed, and the state for a
- * further guess. */
+/* Checks the widths of the values that the draft model reads from the target and returns for the next guess, and finds
+ * the embedding table if input rows contain an embedding. */
 static whit_status check_values(whit_drafter *drafter, whit_error *error)
 {
     const whit_plan *plan = &drafter->plan;
@@ -159,7 +162,7 @@ static whit_status compile_plan(whit_drafter *drafter, const whit_session_option
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: draft models with recurrent layers are not supported, those with attention only are",
                              drafter->model->path);
-        drafter->kv_layers[i].window = 0; /* the cache is short, so it needs no window */
+        drafter->kv_layers[i].window = 0; /* no window, because the cache is short */
     }
     const whit_plan_options plan = {.act = options->act, .keep_hidden = true, .no_fuse = options->no_fuse};
     WHIT_TRY(whit_plan_compile(&drafter->graph, &plan, drafter->allocator, &drafter->plan, error));
@@ -226,7 +229,7 @@ const char *whit_drafter_source(const whit_drafter *drafter)
     return drafter->target->graph.values[drafter->source - 1].name;
 }
 
-/* Takes memory from the arena for the cache of the draft model's own layers. */
+/* Measures the cache of the draft model's own layers, and takes its memory from the arena. */
 static void place_cache(whit_drafter *drafter, whit_arena *arena)
 {
     const whit_kv_shape shape = {.type = WHIT_KV_F16,
@@ -244,8 +247,9 @@ static void place_cache(whit_drafter *drafter, whit_arena *arena)
     if (kv_memory) whit_kv_init(&drafter->kv, &shape, kv_memory);
 }
 
-/* Makes the draft model's cache a view of the target's: the same blocks, with its own number of query heads. A query at
- * the last position stands for the token after it, so its window is one position shorter. */
+/* Makes the draft model's cache a view of the target's cache: the same blocks, but the draft model's number of query
+ * heads. A query of the draft model at the last position belongs to the token after it, so windows are one position
+ * shorter. */
 static void view_cache(whit_drafter *drafter, const whit_kv *target, whit_arena *arena)
 {
     drafter->kv = *target;
@@ -310,7 +314,7 @@ void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_
     whit_drafter_sequence *s = &drafter->sequences[sequence];
     if (s->end > n_tokens) s->end = n_tokens;
     if (s->begin >= s->end) s->begin = s->end = 0;
-    /* A row also needs the token after its position. */
+    /* The row at a position also contains the token after it, so the last position has no row. */
     const uint32_t n_valid = n_tokens > s->first + 1 ? n_tokens - s->first - 1 : 0;
     if (s->n_fed > n_valid) s->n_fed = n_valid;
 }
@@ -342,14 +346,14 @@ void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whi
 
 /* ---- guessing --------------------------------------------------------------------------------- */
 
-/* Holds the rows of a pass of the draft model. */
+/* Rows of a pass of the draft model. */
 struct rows {
     uint32_t n;
     int32_t ids[BATCH];
     uint32_t sequences[BATCH], positions[BATCH];
 };
 
-/* Adds a row: the token `id` and the hidden state at the position before it. */
+/* Adds a row at `position`: the token `id`, and the hidden state at the token before it. */
 static void add_row(whit_drafter *drafter, struct rows *rows, uint32_t sequence, uint32_t position, int32_t id,
                     const float *hidden)
 {
@@ -366,7 +370,8 @@ static void add_row(whit_drafter *drafter, struct rows *rows, uint32_t sequence,
     memcpy(row, hidden, width * sizeof *hidden);
 }
 
-/* Runs the draft model over rows of one sequence. guesses: the logits of the last row are wanted. */
+/* Runs the draft model on rows of one sequence and empties `rows`; with `guesses` computes the logits of the last row.
+ * Returns false if cancelled or the cache is full. */
 static bool run_rows(whit_drafter *drafter, struct rows *rows, bool guesses, const volatile bool *cancel)
 {
     const uint32_t last = rows->n - 1, one = 1, sequence = rows->sequences[last];
@@ -384,7 +389,7 @@ static bool run_rows(whit_drafter *drafter, struct rows *rows, bool guesses, con
     return whit_exec_run(&drafter->exec, &batch, cancel);
 }
 
-/* Returns the token with the largest logit of the last pass. */
+/* Returns the token with the largest logit in the last pass. */
 static int32_t best_token(const whit_drafter *drafter)
 {
     const float *logits = whit_exec_row(&drafter->exec, drafter->plan.output, 0);
@@ -394,8 +399,9 @@ static int32_t best_token(const whit_drafter *drafter)
     return (int32_t)best;
 }
 
-/* Resets the draft model's cache of a sequence if it is empty, lacks rows that are no longer stored, or is full. An
- * empty cache may belong to a sequence that began at a later position. */
+/* Restarts the draft model's cache of a sequence at the oldest stored hidden state if the cache is empty, lacks
+ * positions whose hidden states are no longer stored, or is full. An empty cache also restarts because the sequence may
+ * begin at another position than before. */
 static void begin_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens)
 {
     whit_drafter_sequence *s = &drafter->sequences[sequence];
@@ -407,7 +413,8 @@ static void begin_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_toke
     whit_kv_truncate(&drafter->kv, sequence, s->n_fed);
 }
 
-/* Feeds the rows that the draft model has not seen; `next` is the token after the last of them. */
+/* Feeds the rows that are not yet in the draft model's cache, up to position n_tokens - 1; `next` is the token after
+ * it. */
 static bool feed_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, struct rows *rows,
                       const volatile bool *cancel)
 {
@@ -424,8 +431,8 @@ static bool feed_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_token
     return done;
 }
 
-/* Feeds the rows before the first guess: all rows that the draft model has not seen if it has its own cache, else only
- * the last row. */
+/* Feeds the rows from which the first guess is computed: with a cache of its own, all rows that are not yet in it; else
+ * only the last row. */
 static bool feed_sequence(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, struct rows *rows,
                           const volatile bool *cancel)
 {
@@ -434,7 +441,7 @@ static bool feed_sequence(whit_drafter *drafter, uint32_t sequence, uint32_t n_t
         add_row(drafter, rows, sequence, n_tokens - 1, next, row_of(drafter, sequence, n_tokens - 1));
         return run_rows(drafter, rows, true, cancel);
     }
-    /* The row of the last token is fed again, because the token after it may differ from the one at the last call. */
+    /* The row of the last position is fed again, because the token after it may differ from the previous call. */
     if (s->n_fed && s->first + s->n_fed >= n_tokens) s->n_fed = n_tokens - 1 - s->first;
     begin_rows(drafter, sequence, n_tokens);
     return feed_rows(drafter, sequence, n_tokens, next, rows, cancel);
@@ -452,7 +459,7 @@ uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n
     while (done) {
         ids[n] = best_token(drafter);
         if (++n == n_most) break;
-        /* A draft model without its own cache guesses all tokens from one position. */
+        /* A draft model without its own cache computes all guesses at the same position. */
         const uint32_t position = drafter->reads_target ? n_tokens - 1 : n_tokens - 1 - s->first + n;
         add_row(drafter, &rows, sequence, position, ids[n - 1], whit_exec_row(&drafter->exec, drafter->plan.hidden, 0));
         done = run_rows(drafter, &rows, true, cancel);

@@ -15,22 +15,23 @@
 #include "whit/session.h"
 
 enum {
-    WHIT_DRAFTER_ROWS = 256, /* number of hidden states stored per sequence */
+    WHIT_DRAFTER_ROWS = 256, /* number of newest hidden states that are stored per sequence */
     WHIT_DRAFTER_BATCH = 32, /* number of rows of a pass of the draft model */
-    /* Maximum number of positions of the draft model's own cache; when it is full it is reset. */
+    /* Maximum number of positions of a sequence in the draft model's own cache; a full cache begins anew at the oldest
+     * stored hidden state. */
     WHIT_DRAFTER_CTX = 4096,
 };
 
-/* Holds the state of a sequence in the draft model. Positions are those of the target's sequence. */
+/* State of a sequence in the draft model. Positions are positions of the target's sequence. */
 typedef struct whit_drafter_sequence {
     uint32_t begin, end; /* hidden states of positions [begin, end) are stored */
-    uint32_t first;      /* position of the first row in the draft model's cache */
+    uint32_t first;      /* position whose row is the first in the draft model's cache */
     uint32_t n_fed;      /* number of rows in the draft model's cache */
 } whit_drafter_sequence;
 
 typedef struct whit_drafter {
     const whit_model *target;
-    const whit_model *model; /* holds the draft model's tensors; may be the target */
+    const whit_model *model; /* model that contains the draft model's tensors; may be the target */
     const whit_allocator *allocator;
     const whit_kernels *kernels;
     whit_config config; /* configuration of the draft model */
@@ -40,40 +41,41 @@ typedef struct whit_drafter {
     whit_exec_schedules schedules;
     whit_exec exec;
     whit_kv kv;        /* cache of the draft model's own layers */
-    bool reads_target; /* the draft model has no keys of its own, and reads those of the target */
-    uint32_t *owners;  /* (config.n_layers) the target's layers whose keys and values its layers read; NULL: none */
-    const whit_tensor *embedding; /* the target's embedding table, if rows begin with an embedding; else NULL */
-    float embedding_scale;        /* factor of these embeddings */
-    uint32_t given;               /* value of the plan that the target's hidden states are written to */
+    bool reads_target; /* the draft model computes no keys, and reads the target's cache */
+    uint32_t *owners;  /* (config.n_layers): the target's layer whose keys and values each layer reads; NULL: every
+                        * layer has its own */
+    const whit_tensor *embedding; /* the target's embedding table if input rows begin with an embedding; else NULL */
+    float embedding_scale;        /* factor by which embeddings are multiplied */
+    uint32_t given;               /* value of the plan to which input rows are written */
     uint32_t n_sequences;
-    uint32_t n_ctx_tokens; /* positions of a sequence in `kv` */
-    uint32_t width;        /* elements of a hidden state */
+    uint32_t n_ctx_tokens; /* capacity of a sequence in `kv`, in positions */
+    uint32_t width;        /* number of elements of a hidden state */
     whit_ref source;       /* the target's graph value before its final norm, whose rows are stored */
     const whit_node *norm; /* the target's final norm */
     bool exact_head;
     whit_drafter_sequence *sequences; /* (n_sequences) */
-    float
-        *hidden;  /* (n_sequences, WHIT_DRAFTER_ROWS, width) normed states; position p is row p mod WHIT_DRAFTER_ROWS */
-    int32_t *ids; /* (n_sequences, WHIT_DRAFTER_ROWS) tokens at the same positions */
+    float *hidden; /* (n_sequences, WHIT_DRAFTER_ROWS, width): hidden states after the norm; position p is row p mod
+                   * WHIT_DRAFTER_ROWS */
+    int32_t *ids;  /* (n_sequences, WHIT_DRAFTER_ROWS): tokens at the positions of `hidden` */
 } whit_drafter;
 
-/* Opens the draft model of a session; if model == target, it is the target's own draft block. Refuses a model that does
- * not fit the target with a message of one line. `kernels` must outlive the drafter. */
+/* Opens the draft model of a session; if model == target, the draft model is the target's own draft block. Fails if the
+ * draft model does not fit the target. `kernels` must outlive the drafter. */
 whit_status whit_drafter_open(const whit_model *target, const whit_model *model, const whit_session_options *options,
                               const whit_kernels *kernels, whit_drafter **drafter, whit_error *error);
 void whit_drafter_close(whit_drafter *drafter);
-/* Returns the name of the target's value that its plan must keep. */
+/* Returns the name of the target's value (`source`) that the target's plan must keep. */
 const char *whit_drafter_source(const whit_drafter *drafter);
-/* Places the drafter's memory in the arena, which either measures it or hands it out. target: the session's cache,
- * which must be placed before. */
+/* Takes the drafter's memory from the arena, which only counts it or returns it. target: the session's cache, which
+ * must be placed before. */
 void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, const whit_kv *target,
                         whit_arena *arena);
-/* Copies the hidden states of a pass that the target's executor has just run. */
+/* Normalises and stores the hidden states of the pass `batch` that the target's executor has just run. */
 void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whit_batch *batch);
-/* Forgets the rows of a sequence from position n_tokens on; 0: all of them. */
+/* Forgets the hidden states of a sequence from position n_tokens on; 0: all. */
 void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens);
-/* Guesses the tokens after `next`, which follows the n_tokens of a sequence. Returns how many of at most n_most were
- * written to ids; 0 if the last token's hidden state is not stored. */
+/* Guesses the tokens after `next`, the token that follows the n_tokens tokens of a sequence. Writes at most n_most
+ * guesses to ids and returns their number; 0 if the last token's hidden state is not stored. */
 uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, uint32_t n_most,
                             int32_t *ids, const volatile bool *cancel);
 

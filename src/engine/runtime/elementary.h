@@ -16,15 +16,17 @@ static inline double whit_bits_f64(uint64_t bits)
     return value;
 }
 
-/* Returns e^x: 0 below -700 and infinity above 709, so that no subnormal ever appears. */
+/* Returns e^x: 0 for x < -700 and infinity for x > 709, so that no result is subnormal. */
 static inline double whit_quick_exp(double x)
 {
     if (!(x > -700.0)) return x != x ? x : 0.0;
     if (x > 709.0) return INFINITY;
     double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52; /* rounds x / ln 2 to an integer */
     double k = shifted - 0x1.8p52;
-    double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33; /* the first product is exact */
-    double p = 1.0 / 6227020800.0;                                    /* Taylor's series up to r^13; |r| <= ln(2) / 2 */
+    /* the product of k and the high part of ln 2 is exact */
+    double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33;
+    /* Taylor series of e^r up to r^13; |r| <= ln(2) / 2 */
+    double p = 1.0 / 6227020800.0;
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
     p = p * r + 1.0 / 3628800.0;
@@ -47,7 +49,7 @@ static inline double whit_quick_log(double x)
     if (x <= 0.0) return -INFINITY;
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    /* Split x into m 2^e with m in [sqrt(1/2), sqrt(2)). */
+    /* Splits x into m * 2^e with m in [sqrt(1/2), sqrt(2)). */
     uint64_t from_half = bits - 0x3fe6a09e667f3bcdu;
     int64_t e = (int64_t)from_half >> 52;
     double m = whit_bits_f64(bits - ((uint64_t)e << 52));

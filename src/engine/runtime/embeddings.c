@@ -47,7 +47,7 @@ uint32_t whit_model_n_labels(const whit_model *model)
 
 struct batch {
     whit_session *session;
-    whit_embed_options options; /* pooling is never WHIT_POOLING_OWN */
+    whit_embed_options options; /* the model's own pooling is already resolved: never WHIT_POOLING_OWN */
     const uint8_t *texts;
     size_t n_texts, stride_bytes;
     bool pools_prompt;
@@ -55,9 +55,9 @@ struct batch {
     uint32_t width, n_kept;
     whit_step_token *tokens; /* (n_tokens_max) */
     uint32_t n_tokens_max, n_wanted_max;
-    double *sum; /* (width) sum of the rows of the text that is read */
+    double *sum; /* (width): sum so far of the wanted rows of the first unfinished text */
     float *values;
-    size_t text, n_done; /* the first unfinished text, and how many of its tokens earlier steps have processed */
+    size_t text, n_done; /* index of the first unfinished text, and number of its tokens that earlier steps computed */
     uint32_t sequence;   /* sequence of that text, counted from options.sequence */
 };
 
@@ -83,13 +83,13 @@ static bool is_wanted(const struct batch *b, size_t i, const whit_embed_text *te
     return i == (b->options.pooling == WHIT_POOLING_CLS ? 0 : text->n_ids - 1);
 }
 
-/* Returns the number of rows from which a text's vector is computed. */
+/* Returns the number of hidden states from which a text's vector is computed. */
 static size_t count_wanted(const struct batch *b, const whit_embed_text *text)
 {
     return b->options.pooling == WHIT_POOLING_MEAN ? text->n_ids - text->n_prompt : 1;
 }
 
-/* Fills a step from the first unfinished text on; returns its number of tokens. */
+/* Fills b->tokens with the tokens of a step, from the first unfinished text on; returns their number. */
 static size_t fill_step(struct batch *b)
 {
     const bool whole = b->session->model->config.bidirectional;
@@ -113,7 +113,8 @@ static size_t fill_step(struct batch *b)
     return n;
 }
 
-/* Writes the vector of a finished text from `sum`, the sum of its rows. */
+/* Writes the vector of the finished text b->text: the mean of its rows, truncated to n_kept dimensions and normalised
+ * if requested. */
 static void write_vector(struct batch *b, const whit_embed_text *text)
 {
     const double n = (double)count_wanted(b, text);
@@ -126,7 +127,8 @@ static void write_vector(struct batch *b, const whit_embed_text *text)
     for (uint32_t k = 0; k < b->n_kept; k++) values[k] = (float)(b->sum[k] * scale);
 }
 
-/* Adds the rows of a step of n tokens to the sums of their texts, and finishes the texts that end in it. */
+/* Reads the hidden states of a step of n tokens: adds them to the sum of their text, and writes the vectors of the
+ * texts that end in the step. */
 static whit_status read_step(struct batch *b, size_t n, whit_error *error)
 {
     const uint32_t first = b->sequence;

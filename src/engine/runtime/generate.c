@@ -5,14 +5,14 @@
 #include "base/clock.h"
 #include "base/options.h"
 
-enum { STEP_TOKENS = 512 }; /* maximum number of tokens per step, so that a cancellation is noticed soon */
+enum { STEP_TOKENS = 512 }; /* maximum number of tokens per step; the limit makes cancellation take effect soon */
 
 static uint32_t position_of(const whit_generation *g)
 {
     return whit_session_position(g->session, g->options.sequence);
 }
 
-/* Returns the time of a step that began at start_ns, and records it in the session's costs. */
+/* Returns the time of a step in ns, which began at start_ns, and records it in the session's costs. */
 static uint64_t measure_step(whit_session *session, uint32_t n_columns, uint32_t n_prompt, uint32_t depth,
                              uint64_t start_ns)
 {
@@ -57,7 +57,7 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     while (status == WHIT_OK && !whit_generation_finished(g)) {
         size_t unread;
         status = step_one(session, g, error);
-        whit_generation_text(g, &unread); /* discard the text if on_text is not set */
+        whit_generation_text(g, &unread); /* discards the text if on_text is not set */
     }
     if (result) whit_generation_result(g, result);
     whit_generation_close(g);
@@ -70,21 +70,22 @@ struct gathering {
     whit_step_token tokens[STEP_TOKENS];
     size_t capacity, n, n_logits, n_wanted;
     size_t n_columns;
-    size_t prompt_capacity, n_prompt; /* number of prompt tokens that all steps of a call may feed, and have fed */
-    uint64_t depths;                  /* sum of the positions of the step's prompt tokens */
+    size_t prompt_capacity, n_prompt; /* number of prompt tokens that the steps of a call may feed together, and have
+                                       * fed so far */
+    uint64_t depths;                  /* approximate sum of the positions of the step's prompt tokens */
     size_t n_unfinished;
-    size_t share; /* number of tokens that every prompt may feed, regardless of the others */
+    size_t share; /* number of tokens per step that are reserved for every prompt */
 };
 
-/* Returns the space that is left in a step if `spare` of it is reserved for other generations: at least 1 if there is
- * any. */
+/* Returns the room in a step minus `spare`, which is reserved for other generations; at least 1 if there is any
+ * room. */
 static size_t room_beside(size_t room, size_t spare)
 {
     if (room > spare) return room - spare;
     return room < 1 ? room : 1;
 }
 
-/* Adds a generation's next tokens to the step, at most `room` of them, and leaves spare_logits logits to the other
+/* Adds at most `room` next tokens of a generation to the step, and leaves spare_logits rows of logits to other
  * generations. */
 static void gather(struct gathering *step, whit_generation *g, size_t room, size_t spare_logits)
 {
@@ -102,14 +103,16 @@ static void gather(struct gathering *step, whit_generation *g, size_t room, size
     }
 }
 
-/* Returns whether the next token needs logits. The last token of a prompt does, and every token if the prompt's
- * log-probabilities are wanted: such a prompt must not depend on the capacity that generating sequences leave. */
+/* Returns whether the next token of a generation needs logits: generated tokens, the last token of a prompt, and all
+ * tokens of a prompt whose log-probabilities are wanted. These generations get logits reserved, so that others cannot
+ * use up all of them. */
 static bool needs_logits(const whit_generation *g)
 {
     return !whit_generation_in_prompt(g) || g->options.prompt_logprobs || g->n_fed + 1 == g->n_prompt;
 }
 
-/* Hands the step's logits to a generation that took part in it. */
+/* Passes the step's logits to a generation that had tokens in it, or fails the generation if its logits are not
+ * finite. */
 static void accept_step(const whit_session *session, whit_generation *g)
 {
     whit_error reason;
@@ -120,7 +123,7 @@ static void accept_step(const whit_session *session, whit_generation *g)
                                        "model's weights are damaged"),
                              &reason);
     else
-        whit_ignore(whit_generation_accept(g, g->i_wanted, NULL)); /* whit_generation_error returns the error */
+        whit_ignore(whit_generation_accept(g, g->i_wanted, NULL)); /* the generation stores the error */
 }
 
 static bool is_waiting(const whit_generation *g)
@@ -128,7 +131,7 @@ static bool is_waiting(const whit_generation *g)
     return !g->finished && !g->served;
 }
 
-/* Returns the number of tokens that the step reserves for a prompt: an even share, or the rest of the prompt if that is
+/* Returns the number of tokens that the step reserves for a prompt: step->share, or the rest of the prompt if that is
  * less. */
 static size_t reserve_of(const struct gathering *step, const whit_generation *g)
 {
@@ -136,8 +139,9 @@ static size_t reserve_of(const struct gathering *step, const whit_generation *g)
     return n_left < step->share ? n_left : step->share;
 }
 
-/* Adds the waiting prompts whose next token needs logits (needing), or the other waiting prompts. *reserved: number of
- * tokens reserved for all prompts that are not yet in the step. */
+/* Adds tokens of the waiting prompts whose next token needs logits (`needing`), or of the other waiting prompts.
+ * *n_needing: number of waiting generations that need logits; *reserved: number of tokens reserved for the prompts that
+ * are not yet in the step. */
 static void gather_prompts(struct gathering *step, whit_generation *const *all, size_t n, bool needing,
                            size_t *n_needing, size_t *reserved)
 {
@@ -152,8 +156,9 @@ static void gather_prompts(struct gathering *step, whit_generation *const *all, 
     }
 }
 
-/* Runs one step of the session: first the generating sequences, then the prompts whose next token needs logits, then
- * the other prompts, with at least one token of each. *n_waiting: number of generations that did not fit. */
+/* Runs one step of the session. Tokens are added first from the generating sequences, then from the prompts whose next
+ * token needs logits, then from the other prompts; each gets at least one token while there is room. *n_waiting: number
+ * of generations that found no room. */
 static whit_status step_many(whit_session *session, whit_generation *const *all, size_t n, struct gathering *step,
                              whit_step_report *report, size_t *n_waiting, whit_error *error)
 {
@@ -200,7 +205,7 @@ static whit_status step_many(whit_session *session, whit_generation *const *all,
     return WHIT_OK;
 }
 
-/* Chooses how many prompt tokens the steps of a call take. */
+/* Chooses how many prompt tokens the steps of a call feed, in all and per prompt. */
 static void limit_prompts(const whit_session *session, whit_generation *const *all, size_t n, uint64_t budget_ns,
                           struct gathering *step)
 {
@@ -217,7 +222,8 @@ static void limit_prompts(const whit_session *session, whit_generation *const *a
     }
     size_t capacity = step->capacity > n_generating ? step->capacity - n_generating : 1;
     if (budget_ns && n_generating) {
-        /* The first prompt gets three quarters of the tokens and its part of the rest. */
+        /* Mean position of the prompt tokens: the first prompt gets three quarters of the tokens, and all prompts share
+         * the rest. */
         const uint64_t depth = n_prompts ? (3 * first_depth + depths / n_prompts) / 4 : 0;
         capacity = whit_step_costs_fit(&session->costs, (uint32_t)n_generating, (uint32_t)depth, budget_ns,
                                        (uint32_t)capacity);

@@ -11,9 +11,10 @@
 #include "base/clock.h"
 #include "base/options.h"
 
-#define TEXT_BYTES       4096 /* number of bytes reserved at opening for text that is held back */
+#define TEXT_BYTES       4096 /* bytes that are reserved at opening for text that is held back */
 #define MAX_TOP_LOGPROBS 1024
-#define KEPT_TOKENS      65536 /* bound of the history in endless sessions: at least the newest half of it is kept */
+/* maximum number of generated tokens in the history of an endless session; at least the newest half is kept */
+#define KEPT_TOKENS 65536
 
 static whit_status read_options(const whit_session *session, const whit_generate_options *given, size_t n_ids,
                                 whit_generate_options *o, whit_error *error)
@@ -44,7 +45,7 @@ static whit_status read_options(const whit_session *session, const whit_generate
     if (o->n_tokens > n_ctx && !session->options.endless) o->n_tokens = n_ctx + 1;
     if (o->n_draft_tokens == WHIT_DRAFT_BY_COST) return WHIT_OK;
     if (o->n_draft_tokens > WHIT_DRAFT_MAX) o->n_draft_tokens = WHIT_DRAFT_MAX;
-    /* With recurrent layers a step can be rolled back completely only up to WHIT_STATE_BACK_TOKENS tokens. */
+    /* With recurrent layers only the last WHIT_STATE_BACK_TOKENS tokens of a step can be undone. */
     if (session->kv.state.sequence_elems && o->n_draft_tokens > WHIT_STATE_BACK_TOKENS - 1)
         o->n_draft_tokens = WHIT_STATE_BACK_TOKENS - 1;
     return WHIT_OK;
@@ -80,8 +81,8 @@ static whit_status keep_logprobs(whit_generation *g, whit_error *error)
                        : whit_fail_memory(error, "the log-probabilities", g->n_logprobs * sizeof *g->logprobs);
 }
 
-/* Feeds the prompt to the detokenizer and discards its text: generated tokens complete the spaces and characters that
- * the prompt leaves incomplete. */
+/* Feeds the prompt to the detokenizer and discards its text, so that generated tokens continue a character or space
+ * that the prompt left incomplete. */
 static whit_status prime(whit_generation *g, const int32_t *ids, size_t n_ids, whit_error *error)
 {
     const char *text;
@@ -161,7 +162,7 @@ void whit_generation_close(whit_generation *g)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Passes final text to on_text; returns false if the host asks to stop. */
+/* Passes text that is no longer held back to on_text, if set; returns false if the host asks to stop. */
 static bool give_text(whit_generation *g)
 {
     if (!g->options.on_text) return true;
@@ -170,8 +171,8 @@ static bool give_text(whit_generation *g)
     return !n || g->options.on_text(g->options.user, text, n);
 }
 
-/* Finishes the generation: emits the text that was held back, except after a stop string or if the host asked to stop,
- * and removes unconfirmed guesses from the sequence. */
+/* Finishes the generation for the reason `how`: removes unconfirmed guesses from the sequence, and emits the text that
+ * was held back, except after a stop string or if on_text asked to stop. */
 static whit_status finish_generation(whit_generation *g, whit_finish how, whit_error *error)
 {
     whit_status status = WHIT_OK;
@@ -194,7 +195,7 @@ static whit_status finish_generation(whit_generation *g, whit_finish how, whit_e
     return flushed != WHIT_OK ? flushed : added;
 }
 
-/* Finishes the generation with an error, which is stored in it. */
+/* Finishes the generation with an error, which is stored in it and copied to `error`; returns `status`. */
 static whit_status fail_generation(whit_generation *g, whit_status status, const whit_error *reason, whit_error *error)
 {
     g->error = *reason;
@@ -212,7 +213,8 @@ static uint32_t n_top_of(const whit_generation *g)
                                                                                     : whit_sampler_n_top(g->sampler);
 }
 
-/* Copies at most n_most guesses of the draft model, which computes them at the first call of a step. */
+/* Copies at most n_most guesses of the draft model to g->guessed and returns their number. The draft model computes
+ * them at the first call of a step. */
 static uint32_t guess_by_model(whit_generation *g, uint32_t n_most)
 {
     whit_session *s = g->session;
@@ -230,19 +232,22 @@ static uint32_t guess_by_model(whit_generation *g, uint32_t n_most)
     return n;
 }
 
-/* Drafts tokens; the number of guesses is the one with the least expected time per token. */
+/* Guesses tokens with the draft model; chooses the number of guesses with the least expected time per token, and
+ * returns it. */
 static uint32_t guess_by_cost(whit_generation *g, uint32_t n_most)
 {
     const whit_session *s = g->session;
     const float odds = whit_draft_odds_of(&g->model.odds, WHIT_DRAFT_MATCH_MODEL);
     uint64_t guess_ns = whit_step_costs_guess(&s->costs);
-    if (!guess_ns) guess_ns = whit_step_costs_columns(&s->costs, 1) / 2 + 1; /* unknown: assume a long time */
+    /* if unknown, half of a step's time is assumed */
+    if (!guess_ns) guess_ns = whit_step_costs_columns(&s->costs, 1) / 2 + 1;
     const uint32_t n = guess_by_model(g, whit_draft_choose(&s->draft, &s->costs, odds, n_most, guess_ns));
     whit_draft_odds_watch(&g->model.odds, g->guessed, n, WHIT_DRAFT_MATCH_MODEL);
     return n;
 }
 
-/* Guesses tokens to follow the certain one, not more than can be used, and returns their number. */
+/* Guesses the tokens after g->next, no more than can be used, and returns their number. capacity: number of tokens,
+ * including g->next, that the step can contain. */
 static uint32_t guess(whit_generation *g, size_t capacity)
 {
     const whit_session *s = g->session;
@@ -388,7 +393,8 @@ static bool is_end(const whit_generation *g, int32_t id)
     return whit_model_is_end(g->session->model, id);
 }
 
-/* Picks one token into *id and emits it; finishes the generation if it is the last. */
+/* Picks a token from row i_wanted of the step's logits into *id and emits it; finishes the generation if the token is
+ * its last. */
 static whit_status advance(whit_generation *g, size_t i_wanted, int32_t *id, whit_error *error)
 {
     const whit_generate_options *o = &g->options;
@@ -404,8 +410,9 @@ static whit_status advance(whit_generation *g, size_t i_wanted, int32_t *id, whi
     return WHIT_OK;
 }
 
-/* Picks from the step's logits in order, as long as picks equal the guesses; each equal pick confirms a token in
- * n_settled. */
+/* Picks tokens from the step's logits, beginning at row i_wanted, as long as picks equal the guesses; each equal pick
+ * increases n_settled by 1. The first other pick becomes g->next, and the wrong guesses are removed from the
+ * sequence. */
 static whit_status look(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     for (uint32_t row = 0;; row++) {
@@ -422,7 +429,7 @@ static whit_status look(whit_generation *g, size_t i_wanted, whit_error *error)
     }
 }
 
-/* Records the log-probabilities of prompt tokens: the logits at each token give the probability of the next one. */
+/* Records the log-probabilities of prompt tokens; the logits at a token give the probability of the token after it. */
 static whit_status look_at_prompt(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     uint32_t n_top = g->options.n_top_logprobs;
@@ -434,7 +441,8 @@ static whit_status look_at_prompt(whit_generation *g, size_t i_wanted, whit_erro
     return WHIT_OK;
 }
 
-/* Counts the right guesses of a step, and books them if their number is chosen by cost. */
+/* Records the number of right guesses of a step, and updates the session's draft account if the number of guesses is
+ * chosen by cost. */
 static void count_guesses(whit_generation *g, uint32_t n_right)
 {
     g->n_right = n_right;

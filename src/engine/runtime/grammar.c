@@ -12,9 +12,9 @@
 
 typedef struct spelling {
     const whit_tokenizer_view *view;
-    const char *const *spelled; /* special tokens whose bytes are their text; the list ends with NULL */
+    const char *const *spelled; /* texts of special tokens that have their text as bytes; the list ends with NULL */
     bool symbols;               /* byte-level vocabulary: every character stands for a byte */
-    bool byte_fallback;         /* a token spelled <0xNN> is a byte, whatever its type */
+    bool byte_fallback;         /* a token spelled <0xNN> is a byte, also if its type is not WHIT_TOKEN_BYTE */
     const uint8_t *mark, *mark_by;
     size_t mark_bytes, mark_by_bytes;
 } spelling;
@@ -49,8 +49,8 @@ static bool is_spelled(const spelling *s, const uint8_t *text, size_t n)
     return false;
 }
 
-/* Appends the bytes of a token. Control and unused tokens have no text in an answer; tokens whose bytes depend on their
- * neighbours are treated the same way. */
+/* Appends the bytes that a token adds to a text. Tokens that are unknown, unused or special have no bytes, except
+ * special tokens in s->spelled. */
 static whit_status bytes_of(void *user, uint32_t id, whit_buf *out, bool *is_end, whit_error *error)
 {
     const spelling *s = user;
@@ -66,7 +66,8 @@ static whit_status bytes_of(void *user, uint32_t id, whit_buf *out, bool *is_end
         if (is_spelled(s, text, n)) whit_buf_append(out, text, n);
         return WHIT_OK;
     }
-    /* tokenizer.json has no token types, but its decoder shows whether bytes are spelled as <0x..>. */
+    /* Models from tokenizer.json have no token types; the decoder's step "byte fallback" shows that bytes are spelled
+     * <0xNN>. */
     if (!text || ((type == WHIT_TOKEN_BYTE || s->byte_fallback) && read_byte_token(text, n, out))) return WHIT_OK;
     if (s->symbols && read_symbols(text, n, out)) return WHIT_OK;
     for (size_t at = 0; at < n;) {

@@ -39,7 +39,8 @@ void whit_held_close(whit_held *held)
     held->stops = NULL;
 }
 
-/* Returns the offset of the earliest stop string in the text that is held back, or the end of the text if not found. */
+/* Returns the offset of the earliest stop string in the text from n_final on, and sets i_stop; the end of the text if
+ * there is none. */
 static size_t find_stop(whit_held *held)
 {
     size_t size = held->text.size_bytes;
@@ -54,7 +55,8 @@ static size_t find_stop(whit_held *held)
     return size;
 }
 
-/* Returns the offset from which on the text is a prefix of a stop string, or the end of the text if not found. */
+/* Returns the first offset from which on the rest of the text is the beginning of a stop string, or the end of the
+ * text. */
 static size_t find_maybe(const whit_held *held)
 {
     size_t size = held->text.size_bytes, at = size > held->longest_stop ? size - held->longest_stop : 0;
@@ -67,7 +69,7 @@ static size_t find_maybe(const whit_held *held)
 
 whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last, whit_error *error)
 {
-    if (held->n_taken) { /* drop the text that was returned since the last call */
+    if (held->n_taken) { /* drops the text that was already returned */
         memmove(held->text.data, held->text.data + held->n_taken, held->text.size_bytes - held->n_taken);
         held->text.size_bytes -= held->n_taken;
         held->n_final -= held->n_taken;

@@ -43,7 +43,7 @@ void whit_history_clear(whit_history *history)
     history->head = history->n_tokens = 0;
 }
 
-/* Writes the tokens of the window to `recent`, latest first, and returns their number. */
+/* Writes the last `window` tokens (or all, if there are fewer) to `recent`, latest first, and returns their number. */
 static uint32_t unroll(whit_history *history, uint32_t window)
 {
     uint32_t n = window < history->n_tokens ? window : history->n_tokens, from = history->head;
@@ -56,7 +56,7 @@ static uint32_t unroll(whit_history *history, uint32_t window)
 
 static void edit(whit_candidates *candidates, uint32_t id, double logit)
 {
-    if (logit > FLT_MAX) logit = FLT_MAX; /* limits, so that no penalty makes a logit infinite */
+    if (logit > FLT_MAX) logit = FLT_MAX; /* limits the logit, so that no penalty makes it infinite */
     if (logit < -FLT_MAX) logit = -FLT_MAX;
     candidates->keys[id] = whit_key((float)logit, id);
 }
@@ -87,10 +87,11 @@ static bool is_breaker(const whit_history *history, uint32_t id)
     return history->breakers && history->breakers[id / 8] >> (id % 8) & 1;
 }
 
-/* Computes Gusfield's Z function: matches[k] is the number of tokens from k on that equal the tokens from 0 on. */
+/* Computes the Z function (Gusfield) for k >= 1: matches[k] is the number of tokens from k on that equal the tokens
+ * from 0 on. */
 static void match_lengths(const int32_t *tokens, uint32_t n, uint32_t *matches)
 {
-    uint32_t box_begin = 0, box_end = 0; /* tokens [box_begin, box_end) are known to match */
+    uint32_t box_begin = 0, box_end = 0; /* tokens [box_begin, box_end) equal the first box_end - box_begin tokens */
     for (uint32_t k = 1; k < n; k++) {
         uint32_t length = 0;
         if (k < box_end) {
@@ -110,12 +111,12 @@ void whit_history_penalize_repetition(whit_history *history, whit_candidates *ca
                                       float multiplier, float base, uint32_t allowed)
 {
     uint32_t n = unroll(history, window);
-    uint32_t limit = 0; /* number of tokens after the latest breaker, which no repetition spans */
+    uint32_t limit = 0; /* number of tokens after the latest breaker; no repetition extends across a breaker */
     while (limit < n && !is_breaker(history, (uint32_t)history->recent[limit])) limit++;
     if (n <= allowed || limit < allowed) return;
     match_lengths(history->recent, n, history->matches);
-    /* The tokens from k on match the latest ones. recent[k - 1] followed them: picking that token again would extend
-     * the repetition. */
+    /* The tokens from index k on match the latest tokens, and recent[k - 1] is the token that followed them: picking it
+     * again would extend the repetition. */
     for (uint32_t k = 1; k < n; k++) {
         uint32_t length = history->matches[k] < limit ? history->matches[k] : limit;
         uint32_t id = (uint32_t)history->recent[k - 1];

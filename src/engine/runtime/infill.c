@@ -8,7 +8,8 @@
 #include <string.h>
 
 struct style {
-    const char *prefix, *suffix, *middle; /* middle NULL: the answer follows the last of the two texts */
+    const char *prefix, *suffix, *middle; /* tokens before the two texts, and before the answer; middle NULL: the
+                                           * answer follows the second text directly */
     bool suffix_first;
 };
 static const struct style styles[] = {
@@ -21,7 +22,7 @@ static const struct style styles[] = {
     {"[PREFIX]", "[SUFFIX]", NULL, true}, /* Codestral */
 };
 
-/* Sets *id to the single token whose text is exactly `text`, or to -1. */
+/* Sets *id to the token if `text` is a single token, else to -1. */
 static whit_status find_token(const whit_model *model, const char *text, int32_t *id, whit_error *error)
 {
     *id = -1;
@@ -41,7 +42,7 @@ static whit_status has_style(const whit_model *model, const struct style *style,
     if (prefix < 0) return WHIT_OK;
     WHIT_TRY(find_token(model, style->suffix, &suffix, error));
     if (style->middle) WHIT_TRY(find_token(model, style->middle, &middle, error));
-    /* Tokens that are all unknown would have the same id, so equal ids mean that the model lacks the style. */
+    /* Unknown texts may all become the same token, so equal ids mean that the model does not have these tokens. */
     *has = suffix >= 0 && middle != -1 && prefix != suffix && prefix != middle && suffix != middle;
     return WHIT_OK;
 }

@@ -5,7 +5,8 @@
 #include "base/status.h"
 #include "runtime/elementary.h"
 
-/* Returns log(sum of exp(logit)); not finite if a logit is not finite. */
+/* Returns ln of the sum of e^logit; `greatest` is the greatest logit. The result is not finite if a logit is NaN or
+ * infinity. */
 static double log_sum(const float *logits, uint32_t n, double greatest)
 {
     double sum = 0;
@@ -13,7 +14,7 @@ static double log_sum(const float *logits, uint32_t n, double greatest)
     return sum - sum == 0 ? greatest + whit_quick_log(sum) : sum;
 }
 
-/* Finds the n greatest logits of the vocabulary by insertion, because n is small. */
+/* Finds the n greatest logits and writes them to `top`, greatest first, by insertion, because n is small. */
 static void find_top(const float *logits, uint32_t n_vocab, uint32_t n, whit_logprob *top)
 {
     uint32_t found = 0;

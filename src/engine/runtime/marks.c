@@ -7,13 +7,15 @@
 
 enum {
     BLOCK = WHIT_KV_BLOCK_TOKENS,
-    INTERVAL_MIN = 1024,    /* smallest default of n_mark_tokens */
-    MESSAGE_TOKENS_MIN = 48 /* smallest distance from the last mark at which the end of a message is marked */
+    INTERVAL_MIN = 1024,    /* smallest default of the interval n_mark_tokens */
+    MESSAGE_TOKENS_MIN = 48 /* smallest distance in tokens between the last mark and the end of a message at which
+                             * the latter is marked */
 };
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Returns the number of marks. A budget of bytes yields at most one mark for each block of all contexts. */
+/* Returns the number of marks: n_marks, or, if state_bytes is given, as many as fit into it, at most one mark for each
+ * block of all sequences' contexts. */
 static uint32_t count_marks(const whit_session_options *o, uint64_t mark_bytes)
 {
     if (!o->state_bytes) return o->n_marks;
@@ -23,7 +25,7 @@ static uint32_t count_marks(const whit_session_options *o, uint64_t mark_bytes)
     return n > WHIT_MARKS_MAX ? WHIT_MARKS_MAX : (uint32_t)n;
 }
 
-/* Returns the interval of marks, chosen so that one context uses at most half of them. */
+/* Returns the interval of marks in tokens; the default lets a full context use at most half of the n marks. */
 static uint32_t interval_of(const whit_session_options *o, uint32_t n)
 {
     if (o->n_mark_tokens) return o->n_mark_tokens;
@@ -56,7 +58,7 @@ bool whit_session_is_to_mark(const whit_session *s, uint32_t sequence, uint32_t 
     return n_tokens >= s->last_mark[sequence] + MESSAGE_TOKENS_MIN && whit_model_is_end(s->model, id);
 }
 
-/* Returns whether a mark's prefix is the beginning of a sequence, which has at least as many tokens. */
+/* Returns whether a sequence begins with the prefix of mark i; the sequence must have at least as many tokens. */
 static bool is_beginning(const whit_session *s, uint32_t i, uint32_t sequence)
 {
     const whit_mark *m = &s->marks.items[i];
@@ -67,7 +69,7 @@ static bool is_beginning(const whit_session *s, uint32_t i, uint32_t sequence)
     return memcmp(m->key, key, sizeof key) == 0;
 }
 
-/* Returns whether the last block before a mark's tail is still stored by every class that keeps all blocks. */
+/* Returns whether every cache class without a window still stores the last block before a mark's tail. */
 static bool has_blocks(const whit_session *s, const whit_mark *m)
 {
     bool has = true;
@@ -104,7 +106,7 @@ static uint64_t value_of(const whit_session *s, const whit_mark *m)
     return has_blocks(s, m) ? gap * (1 + uses) * t * 16 / (t + age) : 0;
 }
 
-/* Removes a mark; the next one of its prefix inherits its gap. */
+/* Removes mark i; its gap is added to the gaps of the marks that follow it directly (whose parent it is). */
 static void evict_mark(whit_marks *marks, uint32_t i)
 {
     whit_mark *gone = &marks->items[i];
@@ -118,7 +120,7 @@ static void evict_mark(whit_marks *marks, uint32_t i)
     marks->n_evicted++;
 }
 
-/* Returns a free place for a mark; evicts the least valuable mark if no place is free. */
+/* Returns the index of a free mark; evicts the mark with the least value if none is free. */
 static uint32_t find_place(whit_session *s)
 {
     whit_marks *marks = &s->marks;
@@ -135,7 +137,8 @@ static uint32_t find_place(whit_session *s)
     return least;
 }
 
-/* Makes the latest earlier mark of the sequence's prefix the parent of `mark`. */
+/* Sets the parent of `mark` to the nearest earlier mark of the sequence's prefix, and its gap to the distance from
+ * it. */
 static void find_parent(const whit_session *s, uint32_t sequence, whit_mark *mark)
 {
     uint32_t latest = 0;
@@ -187,8 +190,9 @@ whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *er
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* Returns whether a mark is worth saving with a sequence: it was not chosen yet, belongs to the sequence's prefix, and
- * is before the newest positions, which the tail of the sequence's end already serves. */
+/* Returns whether mark i may be saved with a sequence: it is not yet chosen, belongs to the sequence's prefix, and is
+ * at least WHIT_STATE_BACK_TOKENS tokens before the end; at later positions the sequence can resume from the tail of
+ * its end. */
 static bool is_worth_saving(const whit_session *s, uint32_t i, uint32_t sequence, const uint32_t *chosen, uint32_t n)
 {
     const whit_mark *m = &s->marks.items[i];

@@ -17,30 +17,33 @@
 
 #include "kv/tail.h"
 
-#define WHIT_MARKS_MAX    4096 /* maximum number of marks of a session */
-#define WHIT_MARKS_RECENT 3    /* ends of the last prompt, of a message and of the answer */
+#define WHIT_MARKS_MAX 4096 /* maximum number of marks of a session */
+/* newest marks per sequence, usually the ends of the last prompt, of a message and of the answer */
+#define WHIT_MARKS_RECENT 3
 
 typedef struct whit_mark {
-    uint8_t key[WHIT_HASH_BYTES]; /* key of the blocks before `first` */
-    uint32_t n_tokens;            /* position of the mark; 0: the mark is free */
-    uint32_t first;               /* index of the block with which its ids begin */
-    uint32_t reach;               /* during a search: the position at which it can resume, or 0 */
+    uint8_t key[WHIT_HASH_BYTES]; /* key of the `first` blocks before its ids (runtime/reuse.c) */
+    uint32_t n_tokens;            /* position of the mark (length of its prefix); 0: the mark is free */
+    uint32_t first;               /* index of the block at which its ids begin */
+    uint32_t reach;               /* used by a search: the position at which the sequence can resume with this mark,
+                                   * or 0 */
     uint32_t gap;                 /* number of tokens since the nearest earlier mark of the same prefix */
     uint32_t n_uses;              /* how often a sequence resumed here */
-    uint64_t when;                /* value of `clock` at the mark's creation or last use */
-    uint64_t number, parent;      /* serial numbers of this mark and of the nearest earlier one; 0: no such mark */
+    uint64_t when;                /* value of whit_marks.clock at the mark's creation or last use */
+    uint64_t number, parent;      /* serial numbers of this mark and of the nearest earlier mark of its prefix; 0: no
+                                   * such mark */
 } whit_mark;
 
 typedef struct whit_marks {
-    uint32_t n;          /* number of marks, used and free; 0 if the cache needs none */
+    uint32_t n;          /* number of marks, used and free; 0: the cache needs no marks */
     uint32_t n_ids;      /* maximum number of ids of a tail */
-    uint32_t interval;   /* every multiple of this position is marked */
-    uint64_t mark_bytes; /* memory of one mark */
+    uint32_t interval;   /* every position that is a multiple of this is marked */
+    uint64_t mark_bytes; /* memory of one mark with its ids and tail */
     uint64_t tail_bytes; /* maximum size of a tail */
     uint64_t clock;
     uint64_t n_made, n_used, n_evicted; /* numbers of marks made, used and evicted since the session was opened */
     whit_mark *items;                   /* (n) */
-    int32_t *ids;                       /* (n, n_ids) ids of each mark from block `first` on */
+    int32_t *ids;                       /* (n, n_ids): ids of each mark from block `first` on */
     uint8_t *tails;                     /* (n, tail_bytes) */
 } whit_marks;
 

@@ -3,7 +3,7 @@
 
 enum { TEXT_BYTES_MAX = 1 << 30 };
 
-/* Writes a string with the fewest escapes, in the form of the server's requests. */
+/* Writes a JSON string that escapes only quotes, backslashes and control characters. */
 static bool write_short(const char *text, size_t n, whit_buf *out)
 {
     static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
@@ -20,7 +20,7 @@ static bool write_short(const char *text, size_t n, whit_buf *out)
     return whit_buf_append_str(out, "\"");
 }
 
-/* The function calls itself for each level of nesting: the JSON reader has limited the depth. */
+/* Calls itself for each level of nesting, whose depth the JSON reader limits. */
 bool whit_message_write_json(const whit_json *json, uint32_t at, bool compact, whit_buf *out)
 {
     size_t n;
@@ -90,7 +90,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Returns whether a prompt contains the text. Blanks around the text are ignored, because templates trim them. */
+/* Returns whether a prompt contains `text`; white space around the text is ignored, because templates remove it. */
 static bool prompt_has(const char *prompt, size_t n_bytes, const whit_text *text)
 {
     const char *begin = text->bytes;
@@ -112,8 +112,8 @@ bool whit_message_has_late_system(const whit_datum *messages, const char *prompt
     return true;
 }
 
-/* Joins a message's text to that of the last of n messages, if the latter is a user message. *joined: whether it
- * was. */
+/* Appends the text of `message` to the last of n messages if that one is a user message with a text; *joined is whether
+ * it was appended. Returns false if memory runs out. */
 static bool join_to_last(whit_datum_pool *pool, whit_datum *items, size_t n, const whit_datum *message, bool *joined)
 {
     const whit_text *first = n ? whit_message_text(&items[n - 1], "content") : NULL;

@@ -37,7 +37,7 @@ static whit_status looks_like_ndf(const char *path, bool *yes, whit_error *error
     close(fd);
     if (n < 0) return whit_fail_errno(error, path, "read");
     size_t length = strlen(path);
-    /* A damaged .ndf file is still an .ndf file: its reader gives the best error. */
+    /* A file named .ndf without the magic bytes is damaged; the .ndf reader then gives the best error message. */
     *yes = whit_ndf_has_magic(head, (size_t)n) || (length > 4 && strcmp(path + length - 4, ".ndf") == 0);
     return WHIT_OK;
 }
@@ -73,8 +73,8 @@ static whit_status open_in_memory(whit_model *model, const char *path, const whi
     return whit_ndf_open_fd(whit_ndf_writer_fd(model->in_memory), path, model->allocator, &model->file, error);
 }
 
-/* Opens an entry of the cache. Returns false for an entry that this program would not have written, because it is
- * damaged or was written by another version under the same name. */
+/* Opens a converted model of the cache. Returns false if it is damaged, or was written by another version of whit under
+ * the same name. */
 static bool open_entry(whit_model *model, const char *path)
 {
     whit_config config;
@@ -85,8 +85,7 @@ static bool open_entry(whit_model *model, const char *path)
     return false;
 }
 
-/* Writes a name that depends on everything, besides the source, that affects its conversion; "" for the usual
- * conversion. */
+/* Writes a name for the options that affect a conversion (a hash in hexadecimal); "" if no such option is set. */
 static void name_conversion(const whit_model_options *options, char name[2 * WHIT_HASH_BYTES + 1])
 {
     uint8_t digest[WHIT_HASH_BYTES];
@@ -96,14 +95,15 @@ static void name_conversion(const whit_model_options *options, char name[2 * WHI
     whit_hash_begin(&hash, "whit.family");
     if (options->family_program) whit_hash_add(&hash, options->family_program, strlen(options->family_program));
     for (size_t i = 0; i < options->n_overrides; i++) {
-        whit_hash_add(&hash, "", 1); /* a separator: programs and overrides contain no zero byte */
+        whit_hash_add(&hash, "", 1); /* a zero byte separates the texts, which contain none */
         whit_hash_add(&hash, options->overrides[i], strlen(options->overrides[i]));
     }
     whit_hash_end(&hash, digest);
     whit_hash_hex(digest, name);
 }
 
-/* Opens a model through the cache. If the cache cannot be used, returns WHIT_OK with model->file NULL. */
+/* Opens the converted model of the cache, converting it first if it is not there. If the cache cannot be used, returns
+ * WHIT_OK and leaves model->file NULL. */
 static whit_status open_cached(whit_model *model, const char *path, const whit_model_options *options,
                                whit_error *error)
 {
@@ -124,10 +124,12 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
         if (status == WHIT_OK) {
             whit_cache_note_source(&entry, path);
             status = whit_ndf_open(entry.path, model->allocator, &model->file, error);
-            if (status == WHIT_ERROR_IO) status = WHIT_OK; /* another process removed it: convert in memory */
+            if (status == WHIT_ERROR_IO)
+                status = WHIT_OK; /* another process removed the file; the caller converts
+                                                            * in memory */
             whit_cache_trim(&entry, WHIT_CACHE_LIMIT_BYTES);
         } else if (status == WHIT_ERROR_IO) {
-            status = WHIT_OK; /* such as a full disk: convert in memory instead, or fail there */
+            status = WHIT_OK; /* for example the disk is full; the caller tries to convert in memory */
         }
     }
     whit_cache_unlock(&entry);
@@ -183,7 +185,7 @@ static whit_status begin_model(const char *path, const whit_allocator *allocator
     return model->path ? WHIT_OK : whit_fail_memory(error, "a file name", strlen(path));
 }
 
-/* Opens the parts of a model whose file is open. If `status` or this fails, the model is closed. */
+/* If status is WHIT_OK, opens the parts of a model whose file is open. On failure closes the model. */
 static whit_status finish_model(whit_status status, whit_model *model, whit_model **out, whit_error *error)
 {
     if (status == WHIT_OK) status = open_parts(model, error);
@@ -344,8 +346,8 @@ bool whit_model_has_draft_block(const whit_model *model)
 const char *whit_model_metadata(const whit_model *model, const char *key)
 {
     const char *text = whit_table_get_string(whit_ndf_meta(model->file), key);
-    /* "general.architecture" is copied from the source. A model that whit made itself lacks it, so its family is
-     * returned. */
+    /* "general.architecture" is copied from the source file. A model without a source, such as one that whit trained,
+     * lacks it, so its family is returned. */
     if (!(text && *text) && key && !strcmp(key, "general.architecture")) return model->config.family;
     return text;
 }

@@ -13,11 +13,11 @@
 typedef struct whit_model_ranks whit_model_ranks;
 
 struct whit_model {
-    const whit_allocator *allocator; /* NULL, or the address of own_allocator */
+    const whit_allocator *allocator; /* address of own_allocator; NULL: the default allocator */
     whit_allocator own_allocator;
-    char *path; /* path as the user gave it, or the name from whit_model_set_name; begins error messages */
+    char *path; /* path as the caller gave it, or the name from whit_model_set_name; error messages begin with it */
     whit_ndf *file;
-    whit_ndf_writer *in_memory; /* the writer of a converted model that is only in memory; else NULL */
+    whit_ndf_writer *in_memory; /* writer that holds a model which exists only in memory; else NULL */
     whit_config config;
     whit_weights weights;
     whit_graph graph;
@@ -25,10 +25,10 @@ struct whit_model {
     bool has_tokenizer;
     whit_tokenizer_view tokenizer;
     whit_tokenizers *tokenizers;
-    whit_model_ranks *split; /* the processes that run the model together (split.h); NULL: only this one */
+    whit_model_ranks *split; /* processes that run the model together (split.h); NULL: only this process */
 };
 
-/* Opens a model that was just written in memory and committed. Takes ownership of the writer, also on failure. */
+/* Opens a model that was written in memory and committed. The model owns the writer, which is also freed on failure. */
 whit_status whit_model_open_written(whit_ndf_writer *writer, const char *name, const whit_allocator *allocator,
                                     whit_model **model, whit_error *error);
 

@@ -13,7 +13,8 @@ static const char introduction[] =
     "answer "
     "in plain text. The tools, one a line:\n";
 
-/* Appends the description of a list of tools. All of it is marked as data, so that no part becomes a special token. */
+/* Appends the description of a JSON list of tools (nothing for an empty list). The caller marks all of it as data, so
+ * that no part becomes a special token. Returns false on failure, with the cause in *status and `error`. */
 static bool describe_tools(const char *tools, size_t n_bytes, whit_buf *out, whit_error *error, whit_status *status)
 {
     whit_json json = {0};
@@ -36,7 +37,7 @@ static bool describe_tools(const char *tools, size_t n_bytes, whit_buf *out, whi
     return false;
 }
 
-/* Turns the result of a call into a user message. */
+/* Converts a message with the result of a call to a user message. */
 static bool turn_result(whit_datum_pool *pool, whit_datum *message)
 {
     const whit_text *content = whit_message_text(message, "content");
@@ -48,7 +49,8 @@ static bool turn_result(whit_datum_pool *pool, whit_datum *message)
         whit_message_set_text(pool, message, "role", whit_text_new(pool, "user", 4, false));
 }
 
-/* Adds the description to the list's first message, or in a new system message before it. */
+/* Appends the description `about` to the first message if it is a system message. Otherwise puts it in a new first
+ * message; if the template accepts no system message, puts it before the text of the first user message. */
 static bool add_description(const whit_tool_style *style, const whit_text *about, whit_datum_pool *pool,
                             whit_datum *items, size_t *n)
 {
@@ -80,7 +82,7 @@ whit_status whit_plain_tools_write(const whit_tool_style *style, const char *too
         whit_datum message = messages->list->items[i];
         bool is_result = whit_message_has_role(&message, "tool");
         if (is_result) ok = turn_result(pool, &message);
-        /* Join adjacent user messages, because many templates want roles to alternate. */
+        /* A user message after a result is appended to the result, because many templates require alternating roles. */
         if (ok && was_result && whit_message_has_role(&message, "user"))
             ok = whit_message_set_text(pool, &items[n - 1], "content",
                                        whit_message_join(pool, whit_message_text(&items[n - 1], "content"), "\n",

@@ -7,8 +7,8 @@
 
 struct whit_program {
     whit_lang *lang;
-    whit_quat_kernels quat; /* the default kernels, used if the caller gave none */
-    float *history;         /* (n_history) the last tokens, oldest first */
+    whit_quat_kernels quat; /* default kernels, used if the caller gives none */
+    float *history;         /* (n_history): the last n_held tokens, oldest first */
     uint32_t n_history, n_held;
     int64_t n_generated;
     int32_t last;
@@ -16,7 +16,7 @@ struct whit_program {
 
 enum { STATE_ELEMS = 256 };
 
-/* Appends a token; if the history is full, drops its oldest half. */
+/* Appends a token to the history; a full history first loses its oldest half. */
 static void remember(whit_program *program, int32_t id)
 {
     if (program->n_held == program->n_history) {
@@ -114,7 +114,7 @@ whit_status whit_program_open_tier(const char *name, const char *text, size_t te
 whit_status whit_program_open(const char *name, const char *text, size_t text_bytes,
                               const whit_program_options *options, whit_program **program, whit_error *error)
 {
-    /* no machine code, because hosts may refuse executable pages */
+    /* closures instead of machine code, because systems may refuse executable pages */
     const whit_program_tier tier = {.tier = WHIT_LANG_CLOSURES};
     return whit_program_open_tier(name, text, text_bytes, options, &tier, program, error);
 }

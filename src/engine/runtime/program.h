@@ -7,10 +7,10 @@
 #include "lang/core/lang.h"
 #include "whit/program.h"
 
-/* Describes a tier, and the kernels that a program uses. All tiers and kernels give the same bits. */
+/* Way of executing a program: the tier of the language, and kernels. All tiers and kernels give the same bits. */
 typedef struct whit_program_tier {
     int tier;                      /* WHIT_LANG_WALK, WHIT_LANG_CLOSURES or WHIT_LANG_NATIVE */
-    const whit_lang_jit *jit;      /* compiler for WHIT_LANG_NATIVE; NULL: not available */
+    const whit_lang_jit *jit;      /* compiler to machine code for WHIT_LANG_NATIVE; NULL: not available */
     const whit_quat_kernels *quat; /* kernels of quaternary vectors; must outlive the program */
 } whit_program_tier;
 

@@ -13,7 +13,7 @@ struct whit_prompter {
     whit_template *template;
     char *place, *source;
     size_t source_bytes;
-    char *bos_token, *eos_token; /* NULL if the model lacks it */
+    char *bos_token, *eos_token; /* spellings of these special tokens; NULL: the model does not have the token */
     whit_template_time now;
     const char *thinking_open, *thinking_close;
     int32_t turn_end; /* id of the token that ends a turn; -1: none */
@@ -38,8 +38,8 @@ void whit_prompt_free(whit_prompt *prompt)
 
 /* ---- rendering ------------------------------------------------------------------------------ */
 
-/* The templates of Qwen3 and SmolLM3 call the variable enable_thinking, those of Granite and DeepSeek call it
- * thinking. */
+/* Sets both names of the variable: the templates of Qwen3 and SmolLM3 call it enable_thinking, the templates of Granite
+ * and DeepSeek thinking. */
 bool whit_prompter_set_thinking(whit_datum_pool *pool, whit_thinking thinking, whit_datum *extra)
 {
     whit_datum value = whit_datum_bool(thinking == WHIT_THINKING_ON);
@@ -66,7 +66,7 @@ whit_status whit_prompter_render_chat(const whit_prompter *p, const whit_chat *g
 static whit_status encode_segments(const whit_prompter *p, const whit_buf *text, const whit_buf *segments,
                                    whit_buf *ids, whit_error *error)
 {
-    /* Both structs have the same two numbers under different names. */
+    /* A template segment is used as a text range: both structs consist of a begin and an end. */
     _Static_assert(sizeof(whit_template_segment) == sizeof(whit_text_range), "one layout");
     whit_encode_options options = {.parse_special = true,
                                    .plain = WHIT_ITEMS(const whit_text_range, segments),
@@ -79,7 +79,8 @@ static const char *find_word(const char *text, size_t n, const char *word)
     return n ? memmem(text, n, word, strlen(word)) : NULL;
 }
 
-/* Finds whether the template's text after the last message opens a thinking section, and whether it closes it. */
+/* Sets prompt->thinking and has_thought: searches the template's text after the last message for markers of a thinking
+ * section. */
 static void find_section(const whit_prompter *p, const whit_buf *segments, whit_prompt *prompt)
 {
     whit_template_segment last = {0};
@@ -112,7 +113,7 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
         {"<think>", "</think>"},     {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"},
         {"<thought>", "</thought>"}, {"[THINK]", "[/THINK]"},       {"<seed:think>", "</seed:think>"},
     };
-    /* the template's source has the line feed as an escape sequence */
+    /* the marker with its line feed; in the template's source the line feed is an escape sequence */
     static const char gemma[] = "<|channel>thought\n";
     p->thinking_open = marks[0][0];
     p->thinking_close = marks[0][1];
@@ -128,9 +129,9 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
     }
 }
 
-/* Renders a probe to find the text between an answer and the next question. The first special token in it ends a turn;
- * if it has no special token, the text itself does, unless it is blank. If the template refuses the probe, both stay
- * unset. */
+/* Renders a short conversation to find the text between an answer and the next question. The first special token in
+ * that text becomes turn_end; if it has no special token and is not blank, the text becomes `stop`. If the template
+ * refuses the conversation, both stay unset. */
 static whit_status find_turn_end(whit_prompter *p, whit_error *error)
 {
     static const char answer[] = "zbzbzb", next[] = "kdkdkd",

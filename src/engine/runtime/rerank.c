@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "kernels/math.h"
 
-/* Returns the softmax of a[0]: exp(a[0]) / sum over i of exp(a[i]). */
+/* Returns the first probability of the softmax of n logits: exp(a[0]) / sum over i of exp(a[i]). */
 static float first_probability(const float *a, uint32_t n)
 {
     double sum = 0, largest = (double)a[0];
@@ -32,7 +32,8 @@ static whit_status score_by_head(whit_session *s, const void *texts, size_t n_te
     return status;
 }
 
-/* Feeds a text in steps and reads the two logits after its last token. */
+/* Feeds a text and computes its score, the probability of `yes` against `no` after the last token; empties the
+ * sequence. */
 static whit_status score_by_tokens(whit_session *s, const whit_embed_text *text, const whit_rerank_options *o,
                                    float *score, whit_error *error)
 {

@@ -33,7 +33,8 @@ static size_t count_ids(const whit_buf *ids)
     return ids->size_bytes / sizeof(int32_t);
 }
 
-/* Drops the last tokens of `ids`, but none before `first`, so that n_after more tokens fit into n_max (0: no limit). */
+/* Drops last tokens of `ids` so that n_after more tokens fit into n_max (0: no limit), but keeps the first `first`
+ * tokens. */
 static void cut_ids(whit_buf *ids, size_t first, size_t n_after, size_t n_max)
 {
     const size_t n = count_ids(ids);
@@ -53,7 +54,7 @@ static whit_status encode_pair(const whit_model *model, const whit_rerank_pair *
     const size_t n_query = count_ids(ids);
     whit_status status = encode_text(model, pair->document, pair->document_bytes, false, false, &bare, error);
     if (status == WHIT_OK) status = encode_text(model, "", 0, true, false, &whole, error);
-    /* Find the separator: the last of the special tokens around an empty text. */
+    /* The separator is the last special token that is added to an empty text. */
     if (status == WHIT_OK && count_ids(&whole) && n_query)
         memcpy(&end, whole.data + whole.size_bytes - sizeof end, sizeof end);
     if (status == WHIT_OK && end < 0)
@@ -73,7 +74,7 @@ static whit_status encode_pair(const whit_model *model, const whit_rerank_pair *
 
 /* ---- models that judge ------------------------------------------------------------------------- */
 
-/* Appends [at, end) of a template, with the pair's texts in place of {query} and {instruction}. */
+/* Appends [at, end) of a template; replaces {query} and {instruction} by the texts of the pair. */
 static void fill_in(const whit_rerank_pair *pair, const char *at, const char *end, whit_buf *text)
 {
     static const char *const places[] = {"{query}", "{instruction}"};
@@ -90,7 +91,8 @@ static void fill_in(const whit_rerank_pair *pair, const char *at, const char *en
     }
 }
 
-/* Returns the end of the last special token of a template before `limit`, as far as its spelling shows: after "|>". */
+/* Returns the end of the last special token of a template before `limit`; a special token is recognised by its end
+ * "|>". */
 static const char *plain_begin(const char *template, const char *limit)
 {
     const char *begin = template;
@@ -113,7 +115,7 @@ static whit_status encode_judged(const whit_model *model, const whit_rerank_pair
     whit_status status = encode_text(model, template, (size_t)(begin - template), false, true, ids, error);
     if (status == WHIT_OK) status = encode_text(model, rest, strlen(rest), false, true, &tail, error);
     fill_in(pair, begin, document, &text);
-    /* A cut keeps at least the tokens of the text without the document. */
+    /* cut_ids keeps at least as many tokens as there are without the document. */
     whit_buf frame = {.allocator = model->allocator};
     if (status == WHIT_OK) status = encode_text(model, whit_chars(&text), text.size_bytes, false, false, &frame, error);
     const size_t first = count_ids(ids) + count_ids(&frame);

@@ -100,8 +100,8 @@ void whit_session_count_blocks(const whit_session *s, uint32_t *n_blocks, uint32
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-/* Sets `reach` of each mark whose ids start after n_blocks blocks with this key: the position up to which it matches
- * `ids`, or 0 if its tail cannot serve that position. */
+/* Sets `reach` of each mark whose ids begin after n_blocks blocks with this key to the position up to which its prefix
+ * equals `ids`. `reach` stays 0 if a sequence cannot resume at that position with the mark's tail. */
 static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_blocks, const uint8_t key[WHIT_HASH_BYTES],
                           const int32_t *ids, uint32_t n_ids)
 {
@@ -117,20 +117,21 @@ static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_block
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* Describes a prefix at which the sequence can resume. */
+/* Prefix at whose end the sequence can resume. */
 struct found {
-    uint32_t n_tokens, n_known; /* n_known: number of ids whose closed blocks are in the prefix cache */
-    whit_mark *mark;            /* the mark whose tail is needed; NULL: whole blocks suffice */
+    uint32_t n_tokens, n_known; /* length of the prefix; number of ids up to which all closed blocks are in the
+                                 * prefix cache */
+    whit_mark *mark;            /* mark whose tail is needed; NULL: the prefix consists of whole blocks */
 };
 
-/* Holds the state of the walk along the blocks, for each KV class. */
+/* State of the search along the blocks of the prefix, for each KV class. */
 struct walk {
-    /* length of the run of stored blocks, without gaps, that ends at this block */
+    /* number of consecutive stored blocks up to the present block */
     uint32_t n_there[WHIT_KV_CLASSES_MAX];
     bool has_sinks[WHIT_KV_CLASSES_MAX];
 };
 
-/* Returns whether a class has all full blocks that a query at position n_tokens attends to. */
+/* Returns whether class c has all full blocks that a query at position n_tokens attends to. */
 static bool has_all(const struct walk *walk, const whit_kv_class *class, uint32_t c, uint32_t n_tokens)
 {
     const uint32_t n = n_tokens / BLOCK;
@@ -150,8 +151,8 @@ static void take_marks(whit_session *s, const struct walk *walk, uint32_t n_bloc
     }
 }
 
-/* Finds the longest prefix of `ids`, at most n_ids of them, at which the sequence can resume: every class has the
- * blocks that the next query attends to, and a mark has the tail if one is needed. */
+/* Finds the longest prefix of the n_ids `ids` at whose end the sequence can resume: every class stores the blocks that
+ * the next query attends to, and a mark has the tail if a tail is needed. */
 static struct found find_prefix(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_ids)
 {
     const whit_kv *kv = &s->kv;
@@ -241,7 +242,8 @@ whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t
         whit_session_cut(s, sequence, n_own);
     else
         adopt(s, sequence, ids, found);
-    /* Mark the end of a shared prefix, so that the next request can resume there. */
+    /* The end of the blocks that are known, but could not be reused, will be marked, so that the next request can
+     * resume there. */
     if (s->positions[sequence] < found.n_known) s->to_mark[sequence] = found.n_known;
     *n_present = s->positions[sequence];
     return WHIT_OK;

@@ -21,8 +21,8 @@
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-/* Refuses options that a model cannot serve because it only computes vectors, or because its tokens attend to both
- * sides. */
+/* Fails for models and options that do not fit together: draft models, models that only compute vectors, too long
+ * contexts, and models whose tokens attend to both sides. */
 static whit_status check_vectors(const whit_model *model, const whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
@@ -133,7 +133,8 @@ static whit_kv_shape kv_shape_of(const whit_session *s)
                            .n_window_blocks = o->n_kv_window};
 }
 
-/* Finds the largest tail on any rank of a split model, because all ranks need the same number of marks. */
+/* Sets split_tail_bytes to the size of the largest tail on any rank of a split model, because all ranks must have the
+ * same number of marks. */
 static whit_status measure_tails(whit_session *s, whit_error *error)
 {
     whit_kv_shape shape = kv_shape_of(s);
@@ -148,10 +149,10 @@ static whit_status measure_tails(whit_session *s, whit_error *error)
         uint64_t bytes;
         uint32_t n_ids;
         memset(layers, 0, layers_bytes);
-        /* compile_plan has checked this. */
+        /* Does not fail, because compile_plan already succeeded. */
         if (!whit_exec_kv_layers(&s->model->graph, layers, shape.n_layers)) continue;
         whit_split_kv_layers(&ranks, &s->plan, layers, shape.n_layers);
-        if (!whit_kv_measure(&shape, &kv, &bytes)) continue; /* too large: place_arrays reports it */
+        if (!whit_kv_measure(&shape, &kv, &bytes)) continue; /* place_arrays reports a cache that is too large */
         bytes = whit_kv_tail_bytes_max(&kv, &n_ids);
         if (bytes > s->split_tail_bytes) s->split_tail_bytes = bytes;
     }
@@ -159,7 +160,7 @@ static whit_status measure_tails(whit_session *s, whit_error *error)
     return WHIT_OK;
 }
 
-/* Takes all memory of a session from the arena, which either counts it or hands it out. */
+/* Takes all memory of a session from the arena, which only counts it or returns it. */
 static void place_arrays(whit_session *s, whit_arena *arena)
 {
     const whit_config *c = &s->model->config;
@@ -239,9 +240,9 @@ static bool is_multiplied(const whit_plan *plan, uint32_t tensor)
     return false;
 }
 
-/* Tells the system which memory will be read. Nearly all of a model is read for every token, except an embedding that
- * is not also the head, and the weights that only the survivors of a screen need. Of a session's memory, the KV cache
- * and the values that pass from step to step are each filled from their beginning. */
+/* Tells the system which memory will be read soon: the session's arena, and the model except large parts of tensors
+ * that are not read completely for every token (embeddings that are not also the head, and weights that are read only
+ * for the candidates of a screen). */
 static void expect_reads(const whit_session *s)
 {
     const whit_weights *weights = &s->model->weights;
@@ -274,7 +275,7 @@ static whit_status open_session(const whit_model *model, const whit_session_opti
     if (status == WHIT_OK) {
         if (s->arena_bytes >= HUGE_PAGE_BYTES) whit_system_interleave(s->arena, s->arena_bytes);
         whit_arena arena = {.memory = s->arena};
-        whit_fpenv caller = whit_fpenv_enter(); /* allocations stay outside: their functions are the host's */
+        whit_fpenv caller = whit_fpenv_enter(); /* encloses no allocation, because allocators belong to the host */
         place_arrays(s, &arena);
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
@@ -337,7 +338,7 @@ whit_status whit_session_open_drafting(const whit_model *model, const whit_sessi
     return open_session(model, options, drafter, session, error);
 }
 
-/* Frees everything that `prepare` allocated. */
+/* Frees everything that prepare_session allocated. */
 static void free_plan(whit_session *s)
 {
     whit_drafter_close(s->drafter);
@@ -390,10 +391,10 @@ void whit_session_count_experts(const whit_session *s, whit_expert_counts *count
 
 /* ---- stepping ------------------------------------------------------------------------------- */
 
-/* Holds the tokens of a step, in the caller's array. */
+/* Tokens of a step in the caller's array. */
 struct step_tokens {
     const uint8_t *first;
-    size_t stride_bytes; /* size of the caller's struct, at least that of its first version */
+    size_t stride_bytes; /* size of the caller's whit_step_token, at least WHIT_STEP_TOKEN_MIN_BYTES */
 };
 
 static inline whit_step_token token_at(struct step_tokens tokens, size_t i)
@@ -442,9 +443,8 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
     return WHIT_OK;
 }
 
-/* Sorts the rows of a pass by sequence, because rows of one sequence must be adjacent. The caller's tokens may
- * interleave sequences, each in its own order, so the sort must be stable. Batches are small and mostly sorted already,
- * so this is an insertion sort. */
+/* Sorts the rows of a pass by sequence, because rows of one sequence must be adjacent. The sort must be stable, because
+ * the tokens of each sequence are in order. It is an insertion sort, because batches are small and mostly sorted. */
 static void sort_rows(whit_session *s, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
@@ -495,7 +495,8 @@ static bool find_damage(whit_session *s, const whit_batch *batch)
     return found;
 }
 
-/* Enters closed blocks into the prefix cache after a pass, makes pending marks, and frees blocks before the windows. */
+/* After a pass, enters full blocks into the prefix cache, makes marks that are due, and frees blocks before the
+ * windows. */
 static void settle(whit_session *s, const whit_batch *batch)
 {
     for (uint32_t i = 0, first = 0; i < batch->n_rows; i++) {
@@ -514,7 +515,8 @@ static void settle(whit_session *s, const whit_batch *batch)
     whit_kv_populate(&s->kv);
 }
 
-/* Rolls back a sequence after a failed step. It may end up shorter than before if a window's blocks were freed. */
+/* Restores a sequence after a failed step. If blocks before a window were already freed, the sequence may become
+ * shorter than before the step. */
 static void undo(whit_session *s, uint32_t sequence)
 {
     uint32_t position = s->positions[sequence];
@@ -526,7 +528,7 @@ static void undo(whit_session *s, uint32_t sequence)
         whit_session_go_back(s, sequence, whit_session_tokens_of(s, sequence), position);
 }
 
-/* Runs one pass. each: damaged sequences do not make it fail. */
+/* Runs one pass with tokens [begin, begin + n). each: logits that are not finite do not fail the pass. */
 static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t begin, uint32_t n, bool each,
                             whit_error *error)
 {
@@ -552,7 +554,7 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     }
     sort_rows(s, n);
     WHIT_TRY(extend(s, &batch, error));
-    /* Inverts the map from rows to wanted indices. */
+    /* `selected` is the inverse of `wanted`. */
     for (uint32_t i = 0; i < n; i++)
         if (s->wanted[i]) s->selected[s->wanted[i] - 1] = i;
     const whit_model_ranks *split = s->model->split;
@@ -572,7 +574,7 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
 }
 
 /* Returns the number of tokens of the next pass, at most n. With recurrent layers a pass ends when a sequence reaches a
- * position to be marked: its state cannot be saved once later tokens are committed. */
+ * position to be marked, because its state cannot be saved any more after later tokens. */
 static size_t tokens_of_pass(whit_session *s, struct step_tokens tokens, size_t begin, size_t n)
 {
     size_t end = 0;
@@ -586,8 +588,8 @@ static size_t tokens_of_pass(whit_session *s, struct step_tokens tokens, size_t 
     return is_marked ? end : n;
 }
 
-/* Refuses tokens that continue a text of a bidirectional model: all tokens of a text attend to each other, so a text is
- * computed in one pass, from its beginning. */
+/* For a bidirectional model, fails if tokens continue a text or do not fit into one pass: all tokens of a text attend
+ * to each other, so a text must be computed in one pass. */
 static whit_status check_whole_texts(const whit_session *s, size_t n_tokens, whit_error *error)
 {
     if (!s->model->config.bidirectional) return WHIT_OK;
@@ -600,7 +602,7 @@ static whit_status check_whole_texts(const whit_session *s, size_t n_tokens, whi
         s->model->path, s->options.n_batch_tokens);
 }
 
-/* Sends a step to the other ranks, unless it is already cancelled. */
+/* On rank 0 of a split model, sends a step to the other ranks; fails if the step is already cancelled. */
 static whit_status tell_step(const whit_session *s, struct step_tokens tokens, size_t n_tokens, bool each,
                              whit_error *error)
 {

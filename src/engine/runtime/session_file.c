@@ -18,8 +18,9 @@ struct whit_session_file {
     const whit_allocator *allocator;
     whit_ndf_log log;
     whit_session_record record;
-    bool is_lost;                   /* the content of the file is unknown, or differs from `record` */
-    whit_buf bias_ids, bias_values; /* biases in the options that were returned last */
+    bool is_lost;                   /* after a failure: the content of the file is unknown, or differs from `record` */
+    whit_buf bias_ids, bias_values; /* arrays of biases in the sampler options that whit_session_file_sampler last
+                                     * returned */
 };
 
 static whit_status create(const whit_session *s, uint32_t sequence, const char *path, const char *purpose,
@@ -36,7 +37,8 @@ static whit_status create(const whit_session *s, uint32_t sequence, const char *
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* Returns the last tail whose full blocks are all among the first n_blocks blocks; NULL if not found. */
+/* Returns the file's last tail whose preceding full blocks are all among the first n_blocks blocks; NULL if there is
+ * none. */
 static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_blocks)
 {
     const whit_tail_view *tails = WHIT_ITEMS(const whit_tail_view, &file->record.tails);
@@ -46,8 +48,8 @@ static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_b
     return NULL;
 }
 
-/* Fails because a block is invalid. A file with correct hashes may contain any bytes, but kernels must only read blocks
- * that a cache can produce. */
+/* Returns the error for an invalid block. A file with correct hashes may contain any bytes, but kernels must only read
+ * blocks that a cache can produce. */
 static whit_status not_made(const whit_session_file *file, whit_error *error)
 {
     return whit_fail(error, WHIT_ERROR_FORMAT,
@@ -55,8 +57,7 @@ static whit_status not_made(const whit_session_file *file, whit_error *error)
                      file->log.path);
 }
 
-/* Restores a tail of a packed cache. Afterwards the sequence is at the tail's position, but its closed blocks are not
- * read yet. */
+/* Reads a tail into a sequence, which is then at the tail's position, but without the contents of its full blocks. */
 static whit_status read_tail(const whit_session_file *file, const whit_tail_view *tail, whit_error *error)
 {
     whit_kv *kv = &file->session->kv;
@@ -88,8 +89,8 @@ static whit_status read_piece(const whit_session_file *file, uint64_t offset, co
                                                                                                 : not_made(file, error);
 }
 
-/* Reads and validates a closed block on one of the session's threads. Several threads are used because the memory is
- * usually new to this process, and clearing its pages takes longer than filling them. */
+/* Reads and checks a full block; runs on the session's threads. Several threads are used because the memory is usually
+ * new to this process, and clearing its pages takes longer than filling them. */
 static whit_status read_block(void *context, uint32_t worker, uint32_t block, whit_error *error)
 {
     (void)worker;
@@ -101,8 +102,8 @@ static whit_status read_block(void *context, uint32_t worker, uint32_t block, wh
     return WHIT_OK;
 }
 
-/* Makes marks of the file's newest tails before `last`. The blocks before a tail are not needed yet, because they are
- * looked up when a sequence resumes at the mark. */
+/* Makes marks from the file's newest tails before `last`, at most half of all marks and at most TAILS_MAX. The blocks
+ * before a tail are not needed yet, because they are looked up when a sequence resumes at the mark. */
 static whit_status read_marks(const whit_session_file *file, const whit_tail_view *last, whit_error *error)
 {
     enum { TAILS_MAX = 4 };
@@ -117,8 +118,8 @@ static whit_status read_marks(const whit_session_file *file, const whit_tail_vie
     return WHIT_OK;
 }
 
-/* Reads the first n_blocks blocks, and the tail if the cache needs one; if that tail is not in the file, nothing is
- * read. */
+/* Reads the first n_blocks blocks. If the cache needs tails, reads the last tail that these blocks permit and only the
+ * blocks before it; reads nothing if there is no such tail. */
 static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_error *error)
 {
     whit_session *s = file->session;
@@ -131,7 +132,7 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
     if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     if (tail) WHIT_TRY(read_marks(file, tail, error));
     WHIT_TRY(tail ? read_tail(file, tail, error) : whit_kv_begin_at(kv, file->sequence, n_blocks, error));
-    /* The blocks of a group are contiguous. */
+    /* Each task reads a group of blocks, because these are contiguous in memory. */
     WHIT_TRY(whit_pool_try(s->pool, read_block, file, n_blocks, WHIT_KV_GROUP_BLOCKS, error));
     s->positions[file->sequence] = n;
     whit_session_forget_drafts(s, file->sequence, 0);
@@ -140,7 +141,7 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
     return WHIT_OK;
 }
 
-/* Recomputes the positions that are not in blocks; the results have the same bits. */
+/* Computes positions [from, to), which are not in blocks of the file, again; the results have the same bits. */
 static whit_status feed(const whit_session_file *file, uint32_t from, uint32_t to, whit_error *error)
 {
     const int32_t *ids = WHIT_ITEMS(const int32_t, &file->record.ids);
@@ -173,7 +174,8 @@ static whit_status restore(whit_session_file *file, whit_error *error)
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
-/* Opens or creates a file for a sequence, and reads its record of turns. The sequence is unchanged. */
+/* Opens or creates a file for a sequence, reads its record, and checks that it matches the sequence. The sequence is
+ * unchanged. */
 static whit_status open_file(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
                              whit_session_file **out, whit_error *error)
 {
@@ -184,7 +186,8 @@ static whit_status open_file(whit_session *s, uint32_t sequence, const char *pat
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         whit_status created = create(s, sequence, path, purpose, error);
         if (created != WHIT_OK && access(path, F_OK) != 0) return created;
-        /* Otherwise another program has created the file: it is opened below, or reported as in use. */
+        /* If creating failed although the file now exists, another program has created it: it is opened below, or
+         * reported as in use. */
     }
     whit_session_file *file = whit_zalloc(s->allocator, sizeof *file);
     if (!file) return whit_fail_memory(error, "a session file", sizeof *file);
@@ -274,7 +277,7 @@ bool whit_session_file_sampler(whit_session_file *file, whit_sampler_options *op
 
 /* ---- saving --------------------------------------------------------------------------------- */
 
-/* Checks a turn that is to be appended. n_present: number of tokens of the sequence after the turn. */
+/* Checks that a turn can be appended. n_present: number of tokens of the sequence after the turn. */
 static whit_status check_turn(const whit_session_file *file, const whit_session_turn *turn, size_t n_present,
                               whit_error *error)
 {
@@ -291,7 +294,7 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "the sequence has %zu tokens, but a turn that ends with %zu needs as many, or one fewer",
                          n_present, turn->n_ids);
-    /* The adapters are recorded once, at the beginning of the file, and apply to all tokens. */
+    /* Adapters are recorded once, at the beginning of the file, so they must be the same for all tokens. */
     if (file->session->is_mixed[file->sequence])
         return whit_fail(
             error, WHIT_ERROR_ARGUMENT,
@@ -300,7 +303,8 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
     return whit_session_adapters_check(&file->record, file->session, file->sequence, error);
 }
 
-/* Appends the settings unless they equal those of the turn before. */
+/* Appends the sampler settings to `head`, and sets *n_bytes to their size, unless they equal the settings of the turn
+ * before. */
 static whit_status add_settings(const whit_session_file *file, const whit_session_turn *turn, whit_buf *head,
                                 uint64_t *n_bytes, whit_error *error)
 {
@@ -318,7 +322,7 @@ static whit_status add_settings(const whit_session_file *file, const whit_sessio
     return status;
 }
 
-/* Builds header, ids, settings and note of a turn, up to the offset of its blocks. */
+/* Builds the data of a turn before its blocks: header, ids, settings (at *settings_at) and note. */
 static whit_status build_head(const whit_session_file *file, const whit_session_turn *turn, whit_turn_header *h,
                               whit_buf *head, size_t *settings_at, whit_error *error)
 {
@@ -335,7 +339,7 @@ static whit_status build_head(const whit_session_file *file, const whit_session_
     return WHIT_OK;
 }
 
-/* Writes the tail of a turn: `saved` if a mark has it, or the sequence's own tail if `saved` is NULL. */
+/* Writes the tail of a turn: `saved`, or, if that is NULL, the tail of the sequence at n_present. */
 static whit_status write_tail(whit_session_file *file, const whit_turn_header *h, const uint8_t *saved,
                               whit_error *error)
 {
@@ -369,8 +373,8 @@ static whit_status write_turn(whit_session_file *file, const whit_turn_header *h
     return status;
 }
 
-/* Returns the length of the common prefix with the file's ids, at most n_given: picked tokens are always stored with
- * the turn that picked them. */
+/* Returns the length of the prefix that a turn shares with the file's ids, at most n_given, because picked tokens must
+ * be stored with the turn that picked them. */
 static size_t n_common(const whit_session_file *file, const whit_session_turn *turn)
 {
     size_t n = whit_session_record_n_ids(&file->record), common = 0;
@@ -380,9 +384,10 @@ static size_t n_common(const whit_session_file *file, const whit_session_turn *t
     return common;
 }
 
-/* Returns whether the file stores the tail of a turn that keeps n_keep of the file's ids and ends with n_present
- * tokens. The tail of recurrent layers is large: a turn that ends soon after a stored tail is recomputed when the file
- * is loaded. */
+/* Returns whether the tail of a turn is to be written, which keeps n_keep of the file's ids and ends at n_present
+ * tokens. Tails of recurrent layers are large, so a turn that ends at most AGAIN_MAX tokens after a stored tail is
+ * written without its tail, and computed again when the file is loaded. n_stored: number of stored blocks that the turn
+ * keeps. */
 static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, size_t n_keep, size_t n_present)
 {
     enum { AGAIN_MAX = 64 };
@@ -392,8 +397,8 @@ static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, siz
     return n_present - tail->n_tokens > (file->session->kv.state.sequence_elems ? AGAIN_MAX : 0);
 }
 
-/* Appends a turn that leaves the sequence with n_present tokens. saved_tail: the tail at that position, if a mark has
- * it; NULL: the sequence is at that position. */
+/* Appends a turn that ends at n_present tokens. saved_tail: the tail of that position in a mark; NULL: the sequence
+ * itself is at that position. */
 static whit_status append_turn(whit_session_file *file, const whit_session_turn *turn, size_t n_present,
                                const uint8_t *saved_tail, whit_error *error)
 {
@@ -413,7 +418,8 @@ static whit_status append_turn(whit_session_file *file, const whit_session_turn 
     }
     uint32_t n_stored = whit_session_record_n_blocks(record), n_closed = (uint32_t)(h.n_present / WHIT_KV_BLOCK_TOKENS);
     if (n_stored > n_keep / WHIT_KV_BLOCK_TOKENS) n_stored = (uint32_t)(n_keep / WHIT_KV_BLOCK_TOKENS);
-    /* If a sliding window has already dropped block n_stored, this block and the later ones are not stored. */
+    /* If block n_stored was already freed because it is before a sliding window, neither this block nor later ones are
+     * stored. */
     if (!turn->tokens_only && n_closed > n_stored && whit_kv_holds(&file->session->kv, file->sequence, n_stored)) {
         h.first_block = n_stored;
         h.n_blocks = n_closed - n_stored;
@@ -439,10 +445,11 @@ static whit_status append_turn(whit_session_file *file, const whit_session_turn 
     whit_turn_view view = {.header = &h,
                            .ids = turn->ids + n_keep,
                            .note = turn->note,
-                           .blocks_offset = file->log.end_bytes, /* from here on only the number of blocks matters */
+                           /* not the true offset: for a written turn only the number of blocks is used */
+                           .blocks_offset = file->log.end_bytes,
                            .tail_offset = file->log.end_bytes};
     if (status == WHIT_OK) status = whit_session_record_add(record, &view, error);
-    /* The turn is in the file but not in `record`, so counts of a further turn would be wrong. */
+    /* The turn is in the file but not in `record`, so another turn would be written with wrong counts. */
     if (is_committed && status != WHIT_OK) file->is_lost = true;
     whit_buf_free(&head);
     return status;

@@ -57,7 +57,8 @@ whit_status whit_session_settings_build(const whit_sampler_options *options, uin
     whit_buf ids = {.allocator = out->allocator}, values = {.allocator = out->allocator};
     whit_table_set_u64(&table, "sampler.seed", options->seed);
     whit_table_set_u64(&table, "sampler.n_history_tokens", options->n_history_tokens);
-    if (n_stages) whit_table_set_u64(&table, "sampler.n_stages", n_stages); /* the stages that run before the sampler */
+    /* number of stages that change the logits before the sampler */
+    if (n_stages) whit_table_set_u64(&table, "sampler.n_stages", n_stages);
     for (int i = 0; i < N_SETTINGS; i++) {
         const char *at = (const char *)options + settings[i].offset;
         if (settings[i].is_int)
@@ -133,7 +134,7 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
 const char *const whit_session_kv_names[] = {"f16", "f32", "i8", "k4v2", "k2v2", "bitmap"};
 const char *const whit_session_act_names[] = {"f32", "i8", "q2"};
 
-/* Identifies an adapter by its bytes, independent of its name. */
+/* Computes a hash of an adapter's bytes, so that the adapter is recognised independently of its name. */
 static void digest_adapter(const whit_adapter *adapter, uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;
@@ -287,7 +288,8 @@ static uint64_t up(uint64_t n, uint64_t multiple)
     return (n + multiple - 1) & ~(multiple - 1);
 }
 
-/* Offsets of a turn's parts in its data. place_parts returns false if the parts do not fit. */
+/* Offsets in bytes of a turn's parts in its data; `end`: end of the note. place_parts computes them, and returns false
+ * if the parts exceed data_bytes. */
 typedef struct turn_parts {
     uint64_t settings, note, end, blocks, tail;
 } turn_parts;
@@ -308,7 +310,8 @@ static bool place_parts(const whit_turn_header *h, uint64_t data_bytes, turn_par
     return whit_in_bounds(at->tail, h->tail_bytes, data_bytes);
 }
 
-/* Returns a message that says why the counts of a turn contradict the record before it, or NULL. */
+/* Returns the reason why a turn contradicts itself or the record of earlier turns, for an error message; NULL if it is
+ * valid. */
 static const char *check_turn(const whit_session_record *record, const whit_turn_header *h, const int32_t *ids)
 {
     uint64_t n_before = whit_session_record_n_ids(record);
@@ -342,7 +345,7 @@ static whit_status append_data(whit_buf *buf, const void *data, size_t size_byte
 whit_status whit_session_record_add(whit_session_record *record, const whit_turn_view *turn, whit_error *error)
 {
     const whit_turn_header *h = turn->header;
-    /* Reserve all memory first, so that the update cannot fail half-way. */
+    /* All memory is reserved first, so that the update cannot fail in the middle. */
     if (!whit_buf_reserve(&record->ids, h->n_ids * sizeof(int32_t)) ||
         !whit_buf_reserve(&record->blocks, h->n_blocks * sizeof(uint64_t)) ||
         !whit_buf_reserve(&record->tails, sizeof(whit_tail_view)) || !whit_buf_reserve(&record->notes, h->note_bytes) ||
@@ -374,8 +377,8 @@ whit_status whit_session_record_add(whit_session_record *record, const whit_turn
     return WHIT_OK;
 }
 
-/* Reads a turn and adds it to the record. `data` holds the n_bytes that precede the blocks; the frame has data_bytes in
- * all. */
+/* Checks a turn and adds it to the record. data: the first n_bytes of the frame's data, up to the blocks; offset:
+ * offset of the frame's data in the file; data_bytes: their whole size. */
 static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64_t offset, const uint8_t *data,
                              size_t n_bytes, uint64_t data_bytes, whit_turn_fn *on_turn, void *user, whit_error *error)
 {
@@ -411,7 +414,7 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
     return whit_session_record_add(record, &turn, error);
 }
 
-/* Sets *n_bytes to the number of bytes of a frame's data that precede its blocks. */
+/* Sets *n_bytes to the size of a frame's data without blocks and tail. */
 static whit_status head_bytes(const whit_ndf_log *log, uint32_t frame, uint64_t offset, uint64_t data_bytes,
                               size_t *n_bytes, whit_error *error)
 {

@@ -7,16 +7,16 @@
 #include "base/items.h"
 #include "base/options.h"
 
-/* Number of rows per step when picked tokens are fed again; logits do not depend on it. */
+/* Maximum number of rows with logits per step when picked tokens are fed again; logits do not depend on it. */
 enum { ROWS = 64 };
 
 struct replaying {
     const whit_model *model;
     whit_session *session;
     whit_sampler *sampler;
-    whit_buf ids; /* int32_t[]: ids of the sequence */
+    whit_buf ids; /* int32_t[]: ids of the sequence after the present turn */
     whit_buf bias_ids, bias_values;
-    uint8_t *piece; /* (piece_bytes) buffer for the largest piece of the cache */
+    uint8_t *piece; /* (piece_bytes): buffer for a piece of a block of the cache */
     size_t piece_bytes;
     whit_session_replay *replay;
     const char *path;
@@ -38,7 +38,7 @@ static whit_status differs(struct replaying *r, const whit_turn_view *turn, uint
     return WHIT_OK;
 }
 
-/* Feeds tokens up to `end`, with logits for the tokens from `wanted` on, at most ROWS. */
+/* Feeds the tokens from the sequence's position up to `end`, with logits for tokens [wanted, end), at most ROWS. */
 static whit_status feed(struct replaying *r, uint64_t end, uint64_t wanted, whit_error *error)
 {
     whit_step_token tokens[512];
@@ -69,7 +69,8 @@ static whit_status open_sampler(struct replaying *r, const whit_turn_view *turn,
     return WHIT_OK;
 }
 
-/* Picks the tokens from n_given to n_ids again, plus the end token if one ended the turn. */
+/* Picks tokens [n_given, n_ids) again, and the end token if one ended the turn; compares the tokens and the sampler's
+ * state with the file. */
 static whit_status pick(struct replaying *r, const whit_turn_view *turn, uint64_t n_given, uint64_t n_ids,
                         whit_error *error)
 {
@@ -100,7 +101,7 @@ static whit_status compare_blocks(struct replaying *r, const whit_session_record
     for (uint32_t b = 0; b < turn->header->n_blocks; b++) {
         uint32_t block = turn->header->first_block + b;
         for (whit_kv_piece at = {0}; whit_kv_next_piece(kv, 0, block, &at); offset += at.size_bytes) {
-            if (!at.data) continue; /* dropped by a sliding window */
+            if (!at.data) continue; /* freed, because it is before a sliding window */
             WHIT_TRY(whit_ndf_log_read(record->log, offset, r->piece, at.size_bytes, error));
             if (memcmp(r->piece, at.data, at.size_bytes) != 0)
                 return differs(r, turn, (uint64_t)block * WHIT_KV_BLOCK_TOKENS, -1, -1);
@@ -109,9 +110,9 @@ static whit_status compare_blocks(struct replaying *r, const whit_session_record
     return WHIT_OK;
 }
 
-/* Makes the replay's recurrent layers commit the position `wanted` instead of `own`, and leaves the sequence at
- * n_tokens. The committed position depends on the greatest length that a sequence had. A file does not contain tokens
- * that were removed again, such as guesses: token 0 replaces them. */
+/* Makes the replay's recurrent layers commit their state at position `wanted` instead of `own`, and leaves the sequence
+ * at n_tokens. The committed position depends on the greatest length that the sequence had. The file does not contain
+ * tokens that were removed again, such as guesses, so token 0 is fed in their place. */
 static whit_status commit_position(struct replaying *r, uint32_t n_tokens, uint32_t own, uint32_t wanted,
                                    whit_error *error)
 {
@@ -123,7 +124,8 @@ static whit_status commit_position(struct replaying *r, uint32_t n_tokens, uint3
     return whit_session_truncate(r->session, 0, n_tokens, error);
 }
 
-/* Saves the replay's tail at n_tokens, if possible with the committed position of `expected`. */
+/* Saves the replay's tail at n_tokens in `tail`, if possible with the same committed position as the tail
+ * `expected`. */
 static whit_status save_tail(struct replaying *r, uint32_t n_tokens, const uint8_t *expected, uint8_t *tail,
                              whit_error *error)
 {
@@ -137,7 +139,7 @@ static whit_status save_tail(struct replaying *r, uint32_t n_tokens, const uint8
     return WHIT_OK;
 }
 
-/* Compares the tail at the end of a turn. */
+/* Compares the replay's tail at the end of a turn with the file's. */
 static whit_status compare_tail(struct replaying *r, const whit_session_record *record, const whit_turn_view *turn,
                                 whit_error *error)
 {
@@ -164,7 +166,8 @@ static whit_status on_turn(void *user, const whit_session_record *record, const 
     r->ids.size_bytes = h->n_keep * sizeof(int32_t);
     if (!whit_buf_append(&r->ids, turn->ids, h->n_ids * sizeof(int32_t)))
         return whit_fail_memory(error, "a session", r->ids.size_bytes);
-    /* The logits of the last given token are needed, so that token is fed again. */
+    /* If tokens were picked, the logits of the last given token are needed, so it must be fed again even if it was
+     * kept. */
     uint64_t n_held = n_ids > n_given && h->n_keep == n_given && n_given ? n_given - 1 : h->n_keep;
     if (whit_session_position(r->session, 0) > n_held)
         WHIT_TRY(whit_session_truncate(r->session, 0, (uint32_t)n_held, error));
@@ -196,15 +199,15 @@ static int find_name(const char *const *names, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (name && strcmp(names[i], name) == 0) return i;
-    return 0; /* begin_check reports the unknown name */
+    return 0; /* whit_session_begin_check reports an unknown name */
 }
 
-/* Returns a context for the file's tokens: a small one, or the file's context if the frequencies of positions depend on
- * it. A file may name any context: one beyond the model's training is not allocated. */
+/* Returns a context size for the file's tokens: as small as possible, or the file's context size if the frequencies of
+ * positions (RoPE) depend on it. A file may name any size; a size beyond the model's training context is not used. */
 static uint32_t choose_context(const whit_model *model, const whit_session_record *record, uint64_t n_tokens)
 {
     enum { CONTEXT_MIN = 64 };
-    /* tokens that commit_position appends */
+    /* number of tokens that commit_position may append */
     const uint32_t n_back = model->config.conv_taps ? WHIT_STATE_BACK_TOKENS : 0;
     const uint32_t n = (uint32_t)(n_tokens < CONTEXT_MIN ? CONTEXT_MIN : n_tokens) + n_back;
     uint64_t n_made = 0;
@@ -214,7 +217,7 @@ static uint32_t choose_context(const whit_model *model, const whit_session_recor
     return whit_rope_same_frequencies(&model->config, n, (uint32_t)n_made) ? n : (uint32_t)n_made;
 }
 
-/* Opens a session with the file's options, as far as they affect the bits of results. */
+/* Opens a session with those options of the file that affect the bits of results, and mounts the adapters. */
 static whit_status open_session(struct replaying *r, const whit_session_record *record,
                                 const whit_session_options *options, const void *mounts, size_t n_mounts,
                                 size_t stride_bytes, uint64_t n_tokens, whit_error *error)

@@ -4,8 +4,8 @@
 #include "base/flag.h"
 #include "base/options.h"
 
-/* Describes a call that rank 0 makes and sends to the others. The tokens of a short step are part of the message; other
- * data follow it. */
+/* Message by which rank 0 sends a call to the other ranks. The message contains the tokens of a step of at most
+ * TOKENS_INSIDE tokens; other data (n elements of elem_bytes) follow it. */
 enum { TOKENS_INSIDE = 8 };
 struct order {
     uint32_t call, session, n, elem_bytes;
@@ -16,7 +16,7 @@ struct order {
     } with;
 };
 
-/* Holds the result of a call on one rank: its status, and the error message if it failed. */
+/* Result of a call on one rank; `error` is set if the call failed. */
 struct outcome {
     int32_t status;
     whit_error error;
@@ -80,7 +80,7 @@ whit_status whit_model_split(whit_model *model, const whit_ranks *ranks, whit_er
 static struct order order_of(const whit_session *session, whit_split_call call)
 {
     struct order order;
-    memset(&order, 0, sizeof order); /* all bytes are set, because padding is sent, too */
+    memset(&order, 0, sizeof order); /* sets all bytes, because padding is sent too */
     order.call = call;
     order.session = session ? session->split_number : 0;
     return order;
@@ -105,7 +105,7 @@ void whit_split_tell_close(const whit_session *session)
 {
     whit_model_ranks *split = session->model->split;
     whit_error ignored;
-    if (split->sessions[session->split_number] != session) return; /* not every rank has opened the session */
+    if (split->sessions[session->split_number] != session) return; /* the session is not open on every rank */
     split->sessions[session->split_number] = NULL;
     if (!split->is_lost) whit_split_tell(session, WHIT_SPLIT_CLOSE, (uint32_t[3]){0}, NULL, 0, 0, &ignored);
 }
@@ -126,7 +126,8 @@ whit_status whit_split_lose(const whit_session *session, whit_error *error)
 whit_status whit_split_agree(whit_session *session, bool *is_damaged, whit_error *error)
 {
     const uint32_t n = session->options.n_sequences;
-    bool *verdict = session->is_damaged; /* (n + 1) damaged sequences, and then whether the step is cancelled */
+    bool *verdict = session->is_damaged; /* (n + 1): whether each sequence is damaged, and last, whether the step is
+                                          * cancelled */
     if (whit_split_leads(session->model)) verdict[n] = whit_flag_is_set(session->options.cancel);
     WHIT_TRY(broadcast(session->model->split, verdict, (n + 1) * sizeof *verdict, error));
     session->model->split->n_passes++;
@@ -163,14 +164,15 @@ static whit_status open_told(whit_model *model, const struct order *order, whit_
     const whit_status joined = whit_split_join(model, status, error);
     if (joined != WHIT_OK) {
         whit_session_close(session);
-        return model->split->is_lost ? joined : WHIT_OK; /* rank 0 reports the error; this rank continues */
+        return model->split->is_lost ? joined : WHIT_OK; /* rank 0 reports the error, and this rank continues to
+                                                          * follow */
     }
     session->split_number = order->session;
     model->split->sessions[order->session] = session;
     return WHIT_OK;
 }
 
-/* Makes a call that rank 0 has sent. Errors are ignored, because the call also fails on rank 0, which reports them. */
+/* Executes a call that rank 0 sent. Errors are ignored, because the call also fails on rank 0, which reports them. */
 static void make_call(whit_session *session, const struct order *order, const void *data)
 {
     whit_error ignored;

@@ -16,20 +16,22 @@
 
 struct whit_model_ranks {
     const whit_ranks *ranks;
-    whit_session *sessions[WHIT_SPLIT_SESSIONS_MAX]; /* sessions by number, which is the same on all ranks */
-    bool is_lost;                                    /* a rank cannot be reached any more */
-    uint64_t n_messages, sent_bytes;                 /* messages of rank 0 except the exchanges within passes */
+    whit_session *sessions[WHIT_SPLIT_SESSIONS_MAX]; /* open sessions by number; a session has the same number on all
+                                                      * ranks */
+    bool is_lost;                                    /* another rank cannot be reached any more */
+    uint64_t n_messages, sent_bytes;                 /* messages that rank 0 sent, and their bytes, without the
+                                                      * exchanges within passes */
     uint64_t n_passes;
 };
 
-/* Names the calls that rank 0 sends to the others. */
+/* Calls that rank 0 sends to the other ranks. a, b and c are the three numbers of a call. */
 typedef enum whit_split_call {
     WHIT_SPLIT_END, /* the model is closed */
     WHIT_SPLIT_OPEN,
     WHIT_SPLIT_CLOSE,
-    WHIT_SPLIT_STEP,     /* a: whether damaged sequences fail the step; data: whit_step_token */
+    WHIT_SPLIT_STEP,     /* a: 0: damaged sequences fail the step, 1: they do not; data: array of whit_step_token */
     WHIT_SPLIT_TRUNCATE, /* a: sequence, b: number of tokens */
-    WHIT_SPLIT_SHARE,    /* a: source sequence, b: destination, c: number of tokens */
+    WHIT_SPLIT_SHARE,    /* a: source sequence, b: destination sequence, c: number of tokens */
     WHIT_SPLIT_REUSE,    /* a: sequence; data: ids */
     WHIT_SPLIT_MARK,     /* a: sequence */
 } whit_split_call;
@@ -37,9 +39,9 @@ typedef enum whit_split_call {
 /* Splits an open model between `ranks`, which must outlive it; every rank calls this before it opens sessions. Errors:
  * argument (the ranks have different models), io (a rank is lost). */
 whit_status whit_model_split(whit_model *model, const whit_ranks *ranks, whit_error *error);
-/* Executes the calls of rank 0 until it closes the model; called by the other ranks. */
+/* Executes the calls of rank 0 until rank 0 closes the model; called by the other ranks. */
 whit_status whit_model_follow(whit_model *model, whit_error *error);
-/* Tells the other ranks to stop following, if called on rank 0 of a split model; only frees memory otherwise. */
+/* Frees model->split; on rank 0 first tells the other ranks that the model is closed. */
 void whit_split_close(whit_model *model);
 
 /* ---- for sessions ---- */
@@ -49,23 +51,26 @@ static inline bool whit_split_leads(const whit_model *model)
 {
     return model->split && !model->split->ranks->rank;
 }
-/* Sends a call to the other ranks, if this is rank 0. data: n elements of elem_bytes each. */
+/* On rank 0 of a split model, sends a call to the other ranks; otherwise does nothing. data: n elements of elem_bytes
+ * bytes. */
 whit_status whit_split_tell(const whit_session *session, whit_split_call call, const uint32_t numbers[3],
                             const void *data, size_t n, size_t elem_bytes, whit_error *error);
-/* Sends the other ranks the call that closes a session. */
+/* Tells the other ranks to close a session. */
 void whit_split_tell_close(const whit_session *session);
-/* Refuses an operation that a split model does not support. `what` begins the message, such as "adapters are". */
+/* Fails if the session's model is split, for operations that split models do not support. The error message contains
+ * `what`, such as "adapters are". */
 whit_status whit_split_refuse(const whit_session *session, const char *what, whit_error *error);
-/* Marks a model as lost because its ranks could not exchange a value: its sessions can run no further step. Returns the
- * error io. */
+/* Marks the session's model as lost, because its ranks could not exchange a value: its sessions cannot run another
+ * step. Returns the error io. */
 whit_status whit_split_lose(const whit_session *session, whit_error *error);
-/* Tells all ranks, after a pass, which sequences are damaged on any of them and whether the step is cancelled. */
+/* After a pass, sends the decision of rank 0 to all ranks: session->is_damaged of every sequence, and whether the step
+ * is cancelled. *is_damaged: whether any sequence is damaged. Fails if the step is cancelled. */
 whit_status whit_split_agree(whit_session *session, bool *is_damaged, whit_error *error);
-/* Sends the other ranks the call that opens a session with these options, and sets its number. */
+/* Tells the other ranks to open a session with these options, and sets *number to its number. */
 whit_status whit_split_tell_open(const whit_model *model, const whit_session_options *options, uint32_t *number,
                                  whit_error *error);
-/* Returns the first failure of any rank after all of them have tried a call; `status` and `error` are those of this
- * rank. */
+/* Exchanges the results of a call between all ranks. status, error: result of this rank. Returns `status` if it is an
+ * error, else the first error of another rank, else WHIT_OK. */
 whit_status whit_split_join(const whit_model *model, whit_status status, whit_error *error);
 
 #endif

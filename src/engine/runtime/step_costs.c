@@ -3,11 +3,12 @@
 
 enum {
     SAMPLES_ENOUGH = 3,
-    FIRST_TOKENS = 16, /* length of the first pieces of a prompt, before anything was measured */
-    /* ratio of the time of columns to that of prompt tokens, if the columns alone exceed the budget */
+    FIRST_TOKENS = 16, /* number of prompt tokens per step before the cost of prompt tokens is known */
+    /* prompt tokens may always take 1 / PROMPT_SHARE of the time of the columns, even if the columns alone exceed the
+     * budget */
     PROMPT_SHARE = 4,
-    GROWTH_POSITIONS = 1024, /* number of positions for which a growth in ns is stored */
-    MARK_DISTANCE = 256,     /* smallest difference of depths from which a growth is learned */
+    GROWTH_POSITIONS = 1024, /* growth is stored in ns per this number of positions */
+    MARK_DISTANCE = 256,     /* smallest difference of depths, in positions, from which growth is computed */
 };
 
 /* ---- samples ------------------------------------------------------------------------------------- */
@@ -20,7 +21,7 @@ static void add_sample(whit_cost_samples *samples, uint32_t depth, uint64_t ns)
     if (samples->n < WHIT_COST_SAMPLES) samples->n++;
 }
 
-/* Returns the lower median of n times; 0 without any. */
+/* Returns the lower median of n times; 0 if n is 0. */
 static uint64_t median_of(const uint64_t *ns, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -40,8 +41,8 @@ static uint64_t median_sample(const whit_cost_samples *samples)
     return median_of(samples->ns, samples->n);
 }
 
-/* Returns the lower median of the times that the samples would have had at another depth: ns + growth (depth - depth of
- * the sample), limited to between a quarter of the sample and four times the sample. */
+/* Returns the lower median of the times that the samples would have at `depth`: ns + growth * (depth - depth of the
+ * sample) / GROWTH_POSITIONS, at least a quarter of the sample's time and at most four times its time. */
 static uint64_t median_at(const whit_step_costs *costs, const whit_cost_samples *samples, uint32_t depth)
 {
     const int64_t growth = (int64_t)median_sample(&costs->growth);
@@ -64,10 +65,10 @@ static uint32_t class_of(uint32_t n_tokens)
 
 /* ---- predictions ----------------------------------------------------------------------------------- */
 
-/* Returns the predicted ns of a prompt token at a depth in a piece of a class; 0: unknown. Smaller classes overestimate
- * it: the least of their times is used until the class has enough samples, of which one may be disturbed. A larger
- * class underestimates it, because smaller pieces reuse a tile of weights less often: a quarter is added for each
- * halving, until the rate has doubled. */
+/* Returns the predicted time per prompt token in ns, at `depth` in a piece of a class; 0: unknown. With fewer than
+ * SAMPLES_ENOUGH samples of the class, the least time of this class and of smaller ones is used, because smaller pieces
+ * take longer per token. Without any of these, the time of the next larger class is used, plus a quarter for each
+ * halving of the size (at most twice the time), because smaller pieces reuse a tile of weights less often. */
 static uint64_t prompt_rate(const whit_step_costs *costs, uint32_t class, uint32_t depth)
 {
     if (costs->prompts[class].n >= SAMPLES_ENOUGH) return median_at(costs, &costs->prompts[class], depth);
@@ -99,7 +100,7 @@ uint64_t whit_step_costs_columns(const whit_step_costs *costs, uint32_t n_column
     if (below == n_columns || !n_columns) return least;
     if (above < WHIT_COST_COLUMNS && above > below) {
         uint64_t most = median_sample(&costs->columns[above]);
-        if (!below) return most; /* steps with fewer columns take no longer than this one */
+        if (!below) return most; /* a step with fewer columns takes at most as long */
         return most <= least ? least : least + (most - least) * (n_columns - below) / (above - below);
     }
     if (!below) return 0;
@@ -137,7 +138,8 @@ uint64_t whit_step_costs_guess(const whit_step_costs *costs)
     return median_sample(&costs->guesses);
 }
 
-/* Learns how much a prompt token costs more at a larger depth, from the last samples of a class and its mark. */
+/* Adds a sample of growth, by how much longer a prompt token takes at larger depth, computed from the last samples of a
+ * class and the mark of the class. Sets the mark if it is not set. */
 static void learn_growth(whit_step_costs *costs, uint32_t class)
 {
     const whit_cost_samples *samples = &costs->prompts[class];
@@ -148,7 +150,8 @@ static void learn_growth(whit_step_costs *costs, uint32_t class)
         if (samples->depth[i] > most) most = samples->depth[i];
     }
     const uint32_t depth = least + (most - least) / 2;
-    if (samples->n < SAMPLES_ENOUGH || (most - least) >> class >= 2 * WHIT_COST_SAMPLES) return; /* different prompts */
+    /* the depths differ too much: the samples are from different prompts */
+    if (samples->n < SAMPLES_ENOUGH || (most - least) >> class >= 2 * WHIT_COST_SAMPLES) return;
     const uint64_t ns = median_sample(samples);
     if (!mark->ns)
         mark->ns = ns, mark->depth = depth;
@@ -162,13 +165,13 @@ void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_
         if (n_columns && n_columns < WHIT_COST_COLUMNS) add_sample(&costs->columns[n_columns], 0, ns);
         return;
     }
-    /* Prompt tokens get the rest of the time after the predicted time of the columns, each at least a quarter of an
-     * even share. */
+    /* The time of the step minus the predicted time of the columns is divided among the prompt tokens; each gets at
+     * least a quarter of the mean time per token. */
     uint64_t columns_ns = whit_step_costs_columns(costs, n_columns), each_ns = ns / ((uint64_t)n_columns + n_prompt);
     if (!columns_ns) columns_ns = each_ns * n_columns;
     uint64_t rest_ns = ns > columns_ns ? (ns - columns_ns) / n_prompt : 0;
     const uint32_t class = class_of(n_prompt);
-    if (depth < costs->marks[class].last) costs->marks[class].ns = 0; /* another prompt has begun */
+    if (depth < costs->marks[class].last) costs->marks[class].ns = 0; /* another prompt began */
     costs->marks[class].last = depth;
     add_sample(&costs->prompts[class], depth, rest_ns > each_ns / 4 ? rest_ns : each_ns / 4);
     learn_growth(costs, class);

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #define IDLE_TOKENIZERS 8
-/* Maximum capacity of the buffers that an idle tokenizer keeps: for the first one enough for its table of words (1
+/* Maximum size of the buffers that an idle tokenizer keeps: for the first tokenizer enough for its table of words (1
  * MiB), for the others enough for ordinary texts. */
 #define FIRST_KEEPS_BYTES ((size_t)2 << 20)
 #define OTHERS_KEEP_BYTES ((size_t)64 << 10)
@@ -16,7 +16,7 @@ struct whit_tokenizers {
     pthread_mutex_t lock;
     whit_tokenizer *idle[IDLE_TOKENIZERS];
     uint32_t n_idle;
-    uint8_t *breakers; /* bits of the tokens that end a repetition; NULL until needed */
+    uint8_t *breakers; /* bits of the tokens that end a repetition (DRY); NULL until they are requested */
     size_t breakers_bytes;
     const whit_allocator *allocator;
 };
@@ -197,7 +197,7 @@ void whit_detokenizer_close(whit_detokenizer *d)
 
 /* ---- tokens that end a repetition ---------------------------------------------------------------- */
 
-/* Returns whether a text contains one of llama.cpp's DRY breakers: newline, colon, double quote, asterisk. */
+/* Returns whether a text contains a default breaker of llama.cpp's DRY: line feed, colon, double quote or asterisk. */
 static bool has_breaker(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -234,7 +234,8 @@ whit_status whit_model_breakers(const whit_model *model, const uint8_t **bits, w
     if (!found) return whit_fail_memory(error, "the sampler", n_bytes);
     whit_status status = find_breakers(model, found, error);
     pthread_mutex_lock(&tokenizers->lock);
-    if (status == WHIT_OK && !tokenizers->breakers) { /* otherwise another thread was faster, and found the same bits */
+    if (status == WHIT_OK && !tokenizers->breakers) { /* if they are already set, another thread found the same bits
+                                                       * earlier */
         tokenizers->breakers = found;
         tokenizers->breakers_bytes = n_bytes;
         found = NULL;

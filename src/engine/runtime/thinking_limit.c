@@ -15,9 +15,9 @@ typedef struct tag {
 
 struct whit_thinking_limit {
     tag open, close;
-    int32_t last[TAG_TOKENS_MAX]; /* the newest tokens, oldest first */
-    uint32_t n_left;              /* number of tokens that may still be picked in the section */
-    size_t n_forced;              /* number of tokens of the end tag that were forced so far */
+    int32_t last[TAG_TOKENS_MAX]; /* last tokens of the answer, oldest first; -1: no token yet */
+    uint32_t n_left;              /* number of tokens that may still be picked freely in the thinking section */
+    size_t n_forced;              /* number of tokens of the closing tag that were already forced */
     bool is_inside, is_over;
 };
 

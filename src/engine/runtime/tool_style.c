@@ -22,7 +22,7 @@ static whit_call_syntax find_syntax(const whit_prompter *p)
     return WHIT_CALLS_TAGGED;
 }
 
-/* Words of probes, which do not occur in the text of any template. */
+/* Words of the probes (short conversations that are rendered to test a template). They occur in no template. */
 #define PROBE_NAME "qaqaqa"
 #define PROBE_KEY  "zbzbzb"
 #define PROBE_CALL                                                                                                     \
@@ -47,8 +47,8 @@ static const char probe_tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"" PROBE_NAME "\", \"description\": \"x\", \"parameters\": "
     "{\"type\": \"object\", \"properties\": {\"" PROBE_KEY "\": {\"type\": \"integer\"}}}}}]";
 
-/* Renders messages in a style. Sets *ok to false if the template refuses them or the rendered text lacks one of the
- * words. */
+/* Renders messages, and tools (NULL: no tools), in a style. *ok becomes false if the template refuses them or the
+ * rendered text lacks one of `words` (ended by NULL). Fails only if memory runs out. */
 static whit_status try(const whit_prompter *p, const whit_tool_style *style, const char *messages, const char *tools,
                        const char *const *words, bool *ok, whit_error *error)
 {
