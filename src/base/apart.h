@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs work in a separate process for a bounded time: for libraries that open the paths they are given, because opening
- * a pipe in place of a file could block the caller for ever. */
+ * Runs work in a separate process for a bounded time. This is for libraries that open paths, because opening a pipe
+ * instead of a file could block the caller forever. */
 #ifndef WHIT_BASE_APART_H
 #define WHIT_BASE_APART_H
 

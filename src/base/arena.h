@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Plans an arena first and allocates it second: the same code runs twice, once without memory to count the bytes, once
- * to hand them out. So the predicted size is the used size. */
+ * Divides one allocation, the arena, among arrays. The same code runs twice: first without memory, which only counts
+ * bytes, then with memory, which returns the addresses. So the predicted size is the used size. */
 #ifndef WHIT_BASE_ARENA_H
 #define WHIT_BASE_ARENA_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Defines arithmetic of whole numbers. */
+ * Defines functions on integers. */
 #ifndef WHIT_BASE_BOUNDS_H
 #define WHIT_BASE_BOUNDS_H
 

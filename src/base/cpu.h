@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What this processor can do, the operating system's consent included. Detection has no state;
- * it costs some microseconds and belongs to opening a session. */
+ * Detects the instructions that the processor has and the operating system permits. Detection has no state; it takes
+ * some microseconds, and a session does it once when it is opened. */
 #ifndef WHIT_BASE_CPU_H
 #define WHIT_BASE_CPU_H
 

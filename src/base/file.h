@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Files: read-only maps, atomic writes, folders. Refusals of the operating system become messages here. */
+ * Maps files for reading, and writes files atomically. These functions convert errors of the operating system to
+ * messages. */
 #ifndef WHIT_BASE_FILE_H
 #define WHIT_BASE_FILE_H
 

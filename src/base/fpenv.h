@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Sets the floating-point environment that results depend on: round to nearest even, subnormals kept, exceptions
- * masked. A host may have set another one; entry points and pool threads enter ours and give the caller's state back,
- * also around callbacks. The compiler keeps loads and stores on their side of a change, but may move bare arithmetic:
- * work with memory lies between enter and leave. */
+ * Sets the floating-point environment on which results depend: round to nearest even, subnormals kept, exceptions
+ * masked. A host may have set another one, so public functions and pool threads enter this environment, and restore the
+ * caller's before they return and around callbacks. The compiler does not move loads and stores across enter and leave,
+ * but may move arithmetic on registers, so operands must be loaded and results stored between the two calls. */
 #ifndef WHIT_BASE_FPENV_H
 #define WHIT_BASE_FPENV_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Starts helper processes, which are forked before the caller enters a sandbox. They do for the caller what it may no
- * longer do itself. */
+ * Starts helper processes, which are forked before the caller enters a sandbox. They do work that the sandbox forbids
+ * the caller. */
 #ifndef WHIT_BASE_HELPER_H
 #define WHIT_BASE_HELPER_H
 

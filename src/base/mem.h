@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Declares the library's memory: the caller's allocator (or malloc), sizes that cannot overflow, a growable buffer.
  *
- * A `const whit_allocator *` travels through the library; NULL means malloc. Nothing here aborts:
- * a failed allocation is NULL (or false) and becomes WHIT_ERROR_MEMORY above. */
+ * A `const whit_allocator *` travels through the library; NULL means malloc. Nothing here aborts: a failed allocation
+ * returns NULL (or false), which callers report as WHIT_ERROR_MEMORY. */
 #ifndef WHIT_BASE_MEM_H
 #define WHIT_BASE_MEM_H
 

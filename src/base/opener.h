@@ -3,7 +3,7 @@
  *
  * Landlock allows files or whole folders. A file that an editor replaces is a new file, and its folder may hold what
  * the program must not read. A process that is forked before the sandbox therefore opens the files of a list, and no
- * others, and passes their descriptors on. It waits in a read of its socket at all other times. */
+ * others, and passes their descriptors on. At all other times it waits for a request on its socket. */
 #ifndef WHIT_BASE_OPENER_H
 #define WHIT_BASE_OPENER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads public structs that grow from version to version (whit/base.h), given by a program that may have been compiled
- * with another size. A new member is added after all others and after their padding, so that no older program ever set
- * its bytes. */
+ * Reads public structs that grow from version to version (whit/base.h), from a program that may have been compiled with
+ * another size of the struct. A new member is added after all others and after their padding, so that no older program
+ * ever wrote its bytes. */
 #ifndef WHIT_BASE_OPTIONS_H
 #define WHIT_BASE_OPTIONS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements operations on quaternary vectors with different scales, norms and matrices: tables of sixteen results are
- * made from whole numbers, then applied to words. */
+ * Implements operations on quaternary vectors with different scales, norms and matrices: a table of the sixteen
+ * possible results is computed in integers, and then applied to words of 64 lanes. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Random numbers that are the same everywhere for a seed: SplitMix64 (Steele, Lea, Flood, 2014). */
+ * Generates random numbers that are the same on every machine for the same seed: SplitMix64 (Steele, Lea, Flood,
+ * 2014). */
 #ifndef WHIT_BASE_RNG_H
 #define WHIT_BASE_RNG_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What a weight tensor is, apart from where it lies: the words that format, kernels and model share.
+ * Describes a weight tensor independently of where it is stored: types that the file format, kernels and models share.
  *
- * A matrix has n_rows outputs and n_cols inputs. Numbers of the enums are stored in files
- * (docs/dev/format.md); they never change their meaning. */
+ * A matrix has n_rows outputs and n_cols inputs. The values of the enums are stored in files (docs/dev/format.md), so
+ * their meaning never changes. */
 #ifndef WHIT_BASE_TENSOR_H
 #define WHIT_BASE_TENSOR_H
 

@@ -9,8 +9,8 @@
  * Claiming a chunk is one compare-and-swap of that word, so a claim can succeed only while its job is running, and only
  * after it has succeeded does a worker read the job's other fields. These fields change only between jobs, that is when
  * no claimed chunk is unfinished: they need no atomics, and a worker that comes late finds empty runs and touches
- * nothing. (A 32-bit epoch returns after an hour at a million jobs a second; no thread is between load and swap for so
- * long.)
+ * nothing. (At a million jobs per second a 32-bit epoch has the same value again after an hour; no thread needs so long
+ * from its load to its swap.)
  *
  * `pending` counts chunks not yet finished; with several clusters it counts unfinished clusters. A thread that finishes
  * chunks subtracts them at once; the word's top bit means that the caller sleeps on it. Workers sleep on `epoch`, which

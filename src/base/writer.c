@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes files atomically. The new content has no name until it is whole (O_TMPFILE), where the file system can do
- * that; elsewhere it is FILE.tmp-XXXXXX beside FILE. A writer holds a lock (flock) on its file, so that the next writer
- * of FILE recognises the file of a killed one and removes it. */
+ * Writes files atomically. The new content is in a file without a name until it is complete (O_TMPFILE), if the file
+ * system supports that; otherwise it is in FILE.tmp-XXXXXX in the same folder. A writer holds a lock (flock) on its
+ * file, so that the next writer of FILE recognises the file of a killed one and removes it. */
 #include "base/file.h"
 
 #include <dirent.h>

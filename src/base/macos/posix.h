@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Declares calls and names of Linux that the libraries use and macOS lacks or has in another form; every file of the
- * build sees this one first. */
+ * Declares calls and names of Linux that the libraries use and macOS lacks or has in another form; the build includes
+ * this header before every file. */
 #ifndef WHIT_BASE_MACOS_POSIX_H
 #define WHIT_BASE_MACOS_POSIX_H
 

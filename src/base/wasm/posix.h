@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares functions that emscripten's C library lacks; every file of the build sees them first. */
+ * Declares functions that emscripten's C library lacks; the build includes this header before every file. */
 #ifndef WHIT_BASE_WASM_POSIX_H
 #define WHIT_BASE_WASM_POSIX_H
 

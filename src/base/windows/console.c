@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Consoles: UTF-8 both ways, sizes, waiting for input. */
+ * Implements consoles: UTF-8 input and output, their size, and waiting for input. */
 #include "console.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Consoles as xterm-like terminals: keys arrive as xterm's bytes, and consoles that do not understand its sequences are
- * painted here. */
+ * Makes consoles behave like xterm: keys are read as the bytes that xterm sends, and on consoles that do not understand
+ * xterm's escape sequences this program interprets them (paint.c). */
 #ifndef WHIT_BASE_WINDOWS_CONSOLE_H
 #define WHIT_BASE_WINDOWS_CONSOLE_H
 

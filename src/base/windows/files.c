@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements open files: descriptors of the C library over handles that share everything, as POSIX does: an open file
- * can be renamed, replaced and removed. */
+ * Implements open files: descriptors of the C library for handles with all sharing modes, so that, as in POSIX, an open
+ * file can be renamed, replaced and removed. */
 #include "console.h"
 #include "wide.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Draws on consoles that do not understand sequences, as those of wine and of old or "legacy" Windows: a small
- * interpreter of the sequences that this program writes. Colours become the nearest of sixteen. */
+ * Interprets the escape sequences that this program writes, for consoles that do not understand them, such as consoles
+ * of Wine and of old Windows. Colours become the nearest of sixteen. */
 #include "console.h"
 
 #include <ctype.h>

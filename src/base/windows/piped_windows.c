@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Both kinds of children run through cmd.exe, which alone finds scripts (.cmd), as many language servers are. */
+ * Starts all child processes through cmd.exe, because only cmd.exe finds scripts (.cmd), and many language servers are
+ * scripts. */
 #include "job.h"
 
 #include "base/piped.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements functions of the process: environment, users, random numbers, Ctrl-C, libraries and clocks of the
- * calendar. */
+ * Implements functions of the process: environment, users, random numbers, Ctrl-C, libraries and calendar time. */
 #include "wide.h"
 
 #include <bcrypt.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Converts names to UTF-16 and Windows errors to errno, for the files of this folder, which call Windows by its own
- * names. */
+ * Converts names to UTF-16 and Windows errors to errno, for the files of this folder that call functions of Windows
+ * directly. */
 #ifndef WHIT_BASE_WINDOWS_WIDE_H
 #define WHIT_BASE_WINDOWS_WIDE_H
 

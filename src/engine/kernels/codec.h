@@ -7,9 +7,9 @@
  * *logical content* does not depend on the layout: integer codes (or float elements) row by row, and for each scale
  * group some *fields*: a scale, for q2 a second one, then an offset where the type has one.
  *
- *   value = a code                       (+ offset)   all codecs but
+ *   value = a code                       (+ offset)   all codecs except
  *   value = a s' + b e'                  (+ offset)   q2, s' and e' in {-1, 1}
- *   value = a level                                   l2, the level that the code numbers (whit_group_level)
+ *   value = level                                     l2, the level whose index is the code (whit_group_level)
  *
  * Every bit pattern of a part has a value, so these functions are safe on any bytes. A type must have passed
  * whit_tensor_type_check, and a tensor's parts must have the lengths of whit_codec_part_bytes. The functions have no

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Holds the codebooks of the IQ types, in order of their index. They were found by search, not by a rule, so they are
- * data: the values are those of the file format (ggml's published tables), packed two bits to a weight (three bits in
- * the IQ3 ones), weight 0 lowest. */
+ * Codebooks of the IQ types, in order of their index. They were found by search and follow no rule. The values are
+ * those of the file format (ggml's published tables), packed with two bits per weight (three bits for IQ3), weight 0 in
+ * the lowest bits. */
 #include "kernels/grids.h"
 
 /* clang-format off */

@@ -2,12 +2,12 @@
  * Defines one block of a KV cache: keys and values of one KV head at 64 positions, by absolute index.
  *
  *   f32, f16   keys (head_dim, 64), transposed, so that lanes are positions; values (64, head_dim)
- *   i8         keys u8 = code + 128 as (ceil(head_dim / 4), 64, 4), four dimensions of a position
- *              side by side as VPDPBUSD wants them; values u8 = code + 128 as (16, head_dim, 4),
- *              four positions of a dimension side by side
- *   f16, i8    and f32 scales of the keys (64), of the values (64): one per position and head. An
- *              f16 is read as an integer of up to 2047: divided by the scale, which is the power of
- *              two that makes the largest of its head fit, and rounded.
+ *   i8         keys u8 = code + 128 as (ceil(head_dim / 4), 64, 4): four dimensions of a position
+ *              are adjacent, as VPDPBUSD requires; values u8 = code + 128 as (16, head_dim, 4):
+ *              four positions of a dimension are adjacent
+ *   f16, i8    also f32 scales of the keys (64) and of the values (64), one per position. An f16 is
+ *              read as an integer of magnitude up to 2047: it is divided by the scale, the power of
+ *              two with which the largest element of the head fits, and rounded.
  *
  * Each of these arrays starts on a cache line. Kernels reach blocks only through pointers, so blocks may
  * be shared by sequences and reused in a ring buffer; kernels do not know the cache that owns them. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles the messages of a conversation: appends and removes them, reads them from files, and finds calls and their
- * results. */
+ * Appends and removes messages of a conversation, reads them from files, and finds calls and their results. */
 #include "base/file.h"
 #include "base/items.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Guesses tokens by prompt lookup, which assumes that the tokens after the previous occurrence of the last few tokens
- * in the text follow again (Saxena, "Prompt Lookup Decoding", 2023). Guesses make a step wider and are checked token by
- * token, so they only change the speed. */
+ * in the text follow again (Saxena, "Prompt Lookup Decoding", 2023). Guesses are additional columns of a step and are
+ * checked token by token, so they only change the speed. */
 #ifndef WHIT_RUNTIME_DRAFT_H
 #define WHIT_RUNTIME_DRAFT_H
 

@@ -3,10 +3,10 @@
  * they were fed, with the measured cost of more columns (step_costs.h).
  *
  * With odds p of each guess, k guesses give p + p^2 + ... + p^k more tokens for a step of 1 + k columns (Leviathan,
- * Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding", 2023, with measured costs in place of
- * a constant). Widths that were never measured are tried on credit: a 64th of the time of plain steps, and a quarter of
- * what guesses gained. While the credit is negative, nothing is guessed. Losses are therefore bounded for every text
- * and machine. */
+ * Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding", 2023, with measured costs in place of a
+ * constant). Numbers of columns that were never measured are tried on credit, a time that grows by a 64th of the time
+ * of steps without guesses and by a quarter of the time that guesses saved. Time that guesses lost is subtracted; while
+ * the credit is negative, nothing is guessed. Losses are therefore bounded for every text and machine. */
 #ifndef WHIT_RUNTIME_DRAFT_CHOICE_H
 #define WHIT_RUNTIME_DRAFT_CHOICE_H
 

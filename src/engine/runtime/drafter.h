@@ -5,8 +5,8 @@
  * the guesses, so they only change the speed.
  *
  * The target's hidden states are copied after every pass, the newest WHIT_DRAFTER_ROWS of each sequence. The draft
- * model reads them when guesses are wanted, not before: a session that never guesses pays for the copies alone. If more
- * hidden states were skipped than are stored, the draft model starts again at the oldest one that is stored. */
+ * model reads them only when guesses are wanted, so a session that never guesses only makes the copies. If more hidden
+ * states were skipped than are stored, the draft model starts again at the oldest one that is stored. */
 #ifndef WHIT_RUNTIME_DRAFTER_H
 #define WHIT_RUNTIME_DRAFTER_H
 

@@ -2,9 +2,10 @@
  * Computes pooled embeddings of many texts at once. Sums are computed in double precision and token order, so that a
  * text's vector does not depend on the number of tokens per step or on the other texts.
  *
- * Texts are taken in order: a step has as many as fit its tokens and wanted rows, each in a sequence of its own. The
- * last of them may be continued by the next step, except in bidirectional models, where a text is computed in one
- * pass. Each step begins with the first sequences again, so that their keys and values stay in few pages. */
+ * Texts are computed in order: a step contains as many as its numbers of tokens and of wanted rows permit, each in a
+ * sequence of its own. The next step may continue the last text, except in bidirectional models, where a text is
+ * computed in one pass. Each step begins with the first sequences again, so that their keys and values stay in few
+ * pages. */
 #include "runtime/session.h"
 
 #include "base/fpenv.h"

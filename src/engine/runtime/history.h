@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Keeps the tokens that a sampler has seen, and the penalties for repeating them: those of llama.cpp, and DRY.
  *
- * A ring of the last n_history tokens. Both penalties edit newly loaded candidates, and only
- * the candidates of tokens that occur in their window. Nothing is allocated after opening. */
+ * The last n_history tokens are in a ring buffer. Both penalties edit newly loaded candidates, and only the candidates
+ * of tokens that occur in their window. Nothing is allocated after opening. */
 #ifndef WHIT_RUNTIME_HISTORY_H
 #define WHIT_RUNTIME_HISTORY_H
 

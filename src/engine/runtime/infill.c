@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Prompts that ask for the text between two texts, for models trained with fill-in-the-middle tokens (Bavarian et al.
- * 2022, arXiv:2207.14255). Models do not declare these tokens, so they are found by name. */
+ * 2022, arXiv:2207.14255). Models do not declare these tokens, so they are found by their text. */
 #include "runtime/model.h"
 #include "base/items.h"
 #include "runtime/text.h"

@@ -3,10 +3,10 @@
  *
  * The contents of messages are data: special tokens written in them are encoded as plain text. Rendering and encoding
  * follow transformers' apply_chat_template: no id is added that the template does not write, so a prompt begins with
- * BOS only if the template writes it. The time that a template may read is that of opening, so that a conversation's
- * prefix stays the same past midnight.
+ * BOS only if the template writes it. Templates get the time at which the prompter was opened, so that the prefix of a
+ * conversation does not change at midnight.
  *
- * A prompter is only read after opening; it must not outlive its model. */
+ * A prompter does not change after it is opened; it must not outlive its model. */
 #ifndef WHIT_RUNTIME_PROMPTER_H
 #define WHIT_RUNTIME_PROMPTER_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Makes the text that a rerank model scores, from a query and a document.
  *
- * Encoders take "[CLS] query [SEP] document [SEP]"; those without token types (XLM-RoBERTa) have a second separator
- * between the two. Generative models take a template, in which the user's texts are never read as special tokens. */
+ * Encoders read "[CLS] query [SEP] document [SEP]"; encoders without token types (XLM-RoBERTa) have a second separator
+ * between query and document. Generative models read a filled-in template, in which the user's texts never become
+ * special tokens. */
 #include "runtime/session.h"
 
 #include "base/items.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Serves the prefix cache: finds closed KV blocks of this session, in use or left by ended sequences, by a key of
- * everything that they were computed from.
+ * Implements the prefix cache: finds full KV blocks of this session, which are in use or left from ended sequences, by
+ * a key, a hash of everything from which they were computed.
  *
  * The key of a block is a hash over the previous block's key and its own ids. The chain starts from a hash over the
  * model, the types of cache and activations, and the adapters that the sequence has mounted. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opens and steps sessions: all memory is in one arena, whose size is fixed at opening; each step then serves any
- * number of sequences at once. */
+ * Opens and steps sessions: all memory is in one arena, whose size is fixed at opening; each step computes tokens of
+ * any number of sequences. */
 #include "runtime/session.h"
 
 #include "base/file.h"

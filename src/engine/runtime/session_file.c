@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles session files: loads a sequence, and appends its turns. */
+ * Loads a sequence from a session file, and appends its turns to the file. */
 #include "runtime/session_frames.h"
 
 #include "base/items.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Specifies matrix products: lanes are the sixteen rows of a tile, every output is one chain over k. Not tuned: MR = 16
- * rows, NR = 8 tokens, KC = WHIT_CHUNK_COLS, which is how much of a tile is unpacked at once.
+ * rows, NR = 8 tokens, KC = WHIT_CHUNK_COLS, the number of columns of a tile that are unpacked at once.
  *
  *   float weights       acc = fma(w, x, acc), k ascending
  *   codes, f32          per scale group g = fma(code, x, g), then acc = fma(g, scale, acc)
  *   codes, i8           per step an int32 sum, then acc = fma(sum, scale * scale_x, acc)
  *   q2                  the same for s' with a, then for e' with b
- *   superblocks         per group an int32 sum times the number of its scale, added up for 128 columns; then
+ *   superblocks         per group an int32 sum times its integer scale, added up for 128 columns; then
  *                       acc = fma(total, factor * scale_x, acc) and, for K4 and K16, with the sum of minimum *
  *                       sum of q as total, acc = fma(-(factor * scale_x), total, acc)
  *   with an offset      last: acc = fma(offset, sum of x, acc) for f32, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Quantises activations to integers. The largest magnitude is found by bit patterns, where infinity is above every
- * number and NaN above infinity. Both therefore reach the scale, so that the logits are not finite, and the error is
- * noticed. A code whose product is NaN is 0. */
+ * number and NaN above infinity. Either of them therefore makes the scale and the logits not finite, so that the error
+ * is noticed. A code whose product is NaN is 0. */
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
 #include "kernels/math.h"

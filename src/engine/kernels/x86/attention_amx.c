@@ -2,9 +2,9 @@
  * Computes attention of many queries over the i8 and f16 caches with AMX, as specified in generic/attention.c.
  *
  *   microtile    MR = 16 queries (a tile of A) x NR = 16 positions (scores) or dimensions (values)
- *                for each of 4 tiles of B, a row of which is four dimensions, or four positions,
- *                side by side. The i8 cache has that layout; f16 is first converted to integers
- *                of two digits of seven bits, and needs three products
+ *                for each of 4 tiles of B, in whose rows four dimensions, or four positions, are
+ *                adjacent. The i8 cache has that layout; f16 is first converted to integers of two
+ *                digits of seven bits, and needs three products
  *   KC           scores: the head; values: the visible part of a group, 256 positions
  *   registers    8 of tiles: 0..3 sums, 4, 5 queries or probabilities (high and low digits), 6, 7 B
  *   L1           scores, probabilities and partials of the 16 queries

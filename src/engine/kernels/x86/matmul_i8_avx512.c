@@ -2,20 +2,20 @@
  * Computes GEMV and narrow GEMM of coded weights and int8 activations with AVX-512 and VNNI, for up to 127 tokens of
  * most codecs.
  *
- *   microtile    MR = 16 rows x NR = 1 or 2 tokens; from three tokens on MR = 32 (two tiles side by
- *                side, so that four activations loaded once serve two products: else loads are the
- *                limit) x NR = 4. More tokens are more passes, whose lines are in the cache
- *   KC a step: the columns over which neither scale changes, at most K
- *   registers    4 sums per token (of t5 one for every digit), from three tokens on 2 per token and
- *                tile; no register is added to twice in a line, which its latency would double
- *   L1, L2       lines prefetched from memory, first to L2, then to L1, and the activations; outputs go
- *                past the caches: to be written there a line would have to be fetched first, in between
- *                the weights
+ *   microtile    MR = 16 rows x NR = 1 or 2 tokens; from three tokens on MR = 32 (two tiles, so that
+ *                four activations are loaded once for two products: otherwise loads are the limit)
+ *                x NR = 4. More tokens need more passes, whose lines are in the cache
+ *   KC           a step: the columns over which neither scale changes, at most K
+ *   registers    4 sums per token (t5: one for each digit), from three tokens on 2 per token and tile;
+ *                a line adds to each register only once, because a second addition would wait for the first
+ *   L1, L2       lines prefetched from memory, first to L2, then to L1, and the activations; outputs are
+ *                written by non-temporal stores, because other stores would first read their cache lines
+ *                from memory, between the weights
  *
  * The weights are read once, from memory, so the work per line of 64 bytes must be small. Therefore fields of a byte
- * are masked but not shifted: bits [b j, b j + b) of every byte go as they stand into VPDPBUSD and accumulate in a
- * register of their own, which is shifted down by b j once per step. Shifts are exact, since every sum in that register
- * is a multiple of 2^(b j).
+ * are masked but not shifted: VPDPBUSD multiplies bits [b j, b j + b) of every byte in their places and adds the
+ * products to a register for field j, which is shifted down by b j once per step. Shifts are exact, since every sum in
+ * that register is a multiple of 2^(b j).
  *
  *   t2   L & 0x03, L & 0x0C, L & 0x30, L & 0xC0            four registers per token
  *   t5   digits by seven look-ups (tiles_avx512.h), which need no shift

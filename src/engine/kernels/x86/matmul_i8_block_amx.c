@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Computes GEMM of coded weights and int8 activations with AMX, for scales per group.
  *
- *   microtile    MR = 32 rows (two tiles, or the two planes of one of q2) x NR = 32 tokens: two
+ *   microtile    MR = 32 rows (two tiles, or the two planes of a tile of q2) x NR = 32 tokens: two
  *                tiles of A times two of B, four loads for four multiplications
- *   KC           a step: C goes to memory where a scale changes, and AVX-512 adds it to the outputs while the next
- *                step is multiplied; with scales per tensor or row C stays in its registers over all of K
+ *   KC           a step: C is stored to memory where a scale changes, and AVX-512 adds it to the outputs while the
+ *                next step is multiplied; with scales per tensor or row C stays in its registers over all of K
  *   registers    8 of tiles: 4 of C, 2 of A, 2 of B (amx_block.h)
  *   L1           outputs of a microtile, 4 KB, and the streamed parts of A and B
  *   L2           unpacked quads of several pairs of tiles, CACHED_BYTES, so that activations are

@@ -2,7 +2,7 @@
  * Computes GEMM of coded weights and int8 activations with AVX-512 and VNNI.
  *
  *   microtile    MR = 64 rows (four tiles; of q2 two tiles of two planes) x NR = 6 tokens
- *   KC a step: the columns over which neither scale changes, at most K
+ *   KC           a step: the columns over which neither scale changes, at most K
  *   registers    24 sums, 4 weights, 1 activation; 4 loads and 6 broadcasts for 24 VPDPBUSD
  *   L1           activations of the six tokens
  *   L2           unpacked quads of the four planes, 64 bytes per k, and their scales as floats: they

@@ -9,8 +9,8 @@
  *                turns of some lines and one multiplication, on from one tile to the next
  *   L2           lines prefetched from memory, FAR_BYTES ahead, and the activations
  *
- * A and B lie as in matmul_i8_block_amx.c. Two tokens of t2 and t5 are faster in
- * matmul_i8_avx512.c, which stores nothing but outputs. */
+ * The layout of A and B is that of matmul_i8_block_amx.c. For two tokens of t2 and t5 matmul_i8_avx512.c is
+ * faster, because it stores only outputs. */
 #include "kernels/x86/amx_tiles.h"
 #include "kernels/x86/unpack_avx512.h"
 

@@ -8,15 +8,15 @@
  *   registers    4 registers of bytes, 2 sums of bytes, 2 of words, 2 halves of a table
  *   L1, L2       tables of the token, 8 bytes per k (20 KB at K = 2,560), lines prefetched from memory
  *
- * Byte 4r + c of a line holds the k c, 4 + c, ... 28 + c of row r (docs/dev/kernels.md). VPSHUFB looks up sixteen
- * bytes in sixteen entries, so bytes of one c must share a register: twelve shuffles turn a line of two tiles into
- * four registers, one for each c. For sixteen k and pattern n
+ * Byte 4r + c of a line has the signs of columns c, 4 + c, ... 28 + c of row r (docs/dev/kernels.md). VPSHUFB looks up
+ * sixteen bytes in sixteen entries, so bytes of one c must share a register: twelve shuffles turn a line of two tiles
+ * into four registers, one for each c. For sixteen k and pattern n
  *
  *   T[c][n] = 512 + sum over i of bit i of n times q[4i + c]          0 to 1,020
  *
  * is kept as two tables of sixteen bytes, T mod 32 and T / 32. Eight look-ups of a line add to at most 248 in a byte;
  * VPMADDUBSW joins both halves to 2 T, and four lines add to at most 2 * 4 * 8 * 1,020 = 65,280 in a word. The sum of
- * 2 T exceeds the sum of sign times q by the sum of q and 1,024 a look-up. */
+ * 2 T exceeds the sum of sign times q by the sum of q and 1,024 per look-up. */
 #include "kernels/x86/lanes_avx2.inc"
 
 #include "kernels/wide/tile.inc"

@@ -9,15 +9,15 @@
  *   registers    2 sums per tile and token, 2 halves of a table, 2 indices per tile
  *   L1, L2       tables of a token, 8 bytes per k (20 KB at K = 2,560), lines prefetched from memory
  *
- * Byte 4r + c of a line holds the k c, 4 + c, ... 28 + c of row r (docs/dev/kernels.md); the
- * lower four make a nibble, the upper four the other. For sixteen k and pattern n
+ * Byte 4r + c of a line has the signs of columns c, 4 + c, ... 28 + c of row r (docs/dev/kernels.md);
+ * the first four are its low nibble, the last four its high nibble. For sixteen columns and pattern n
  *
  *   T[c][n] = 512 + sum over i of bit i of n times q[4i + c]          0 to 1,020
  *
  * is kept as two tables of 64 bytes, T / 4 and T mod 4, looked up at 16 c + n by VPERMB. VPDPBUSD
  * weighs and adds four bytes of a row: a line costs 11 operations where masks and products take 17.
  * An accumulator adds up 2 T, which exceeds the group's sum of sign times q by the sum of q and
- * 1,024 a look-up; it begins at minus that excess, so that it ends at the wanted sum. It stays below
+ * 1,024 per look-up; it begins at minus that excess, so that it ends at the wanted sum. It stays below
  * 2^31, since 2 (1,020 + 512) K / 4 + 127 K does for K <= 65,536.
  */
 #include "base/mem.h"

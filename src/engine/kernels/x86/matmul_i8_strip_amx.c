@@ -2,11 +2,11 @@
  * Computes GEMM of coded weights and int8 activations for a few tokens, and the screen of a head, with AMX.
  *
  *   microtile    MR = 64 rows (four tiles) x NR = 16 tokens; of the screen also 32 rows x 32 tokens
- *   KC           a step; C goes to memory at its end and is added to the outputs during the next one
+ *   KC           a step; C is stored to memory at its end and added to the outputs during the next step
  *   registers, L1, L2: amx_strip.h
  *
- * More than sixteen tokens are faster in matmul_i8_rows_amx.c if one scale covers a row, and in groups in
- * matmul_i8_block_amx.c from some more on. */
+ * For more than sixteen tokens matmul_i8_rows_amx.c is faster if a row has one scale; with scales per group
+ * matmul_i8_block_amx.c is faster from somewhat more tokens on. */
 #include "kernels/x86/amx_strip.h"
 
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)

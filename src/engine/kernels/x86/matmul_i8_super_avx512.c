@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Products of int8 activations with codecs whose groups have a scale of a byte or less: AVX-512 with VNNI.
+ * Computes products of int8 activations and codecs whose groups have a scale of a byte or less, with AVX-512 and VNNI.
  *
- *   microtile    MR = 16 rows (a tile) x NR = 1 to 4 tokens; more tokens are more passes
+ *   microtile    MR = 16 rows (a tile) x NR = 1 to 4 tokens; more tokens need more passes
  *   KC           128 columns of a superblock, added up as integers; with E8, E4 and F16 a group
  *   registers    eight quads of 32 columns, per token a dot, a total and two sums of minima
  *   L1           lines prefetched from memory, activations, a codebook (1 to 4 KiB)
  *
- * Within 128 columns a group's dot, |dot| < 2^15 for u2 and i3, is multiplied by the number of its scale and added to
+ * Within 128 columns a group's dot, |dot| < 2^15 for u2 and i3, is multiplied by its integer scale and added to
  * the total by one VPDPWSSD; the other codecs' dots need VPMULLD. Dots begin at -bias * (sum of q), so that nothing
  * is left to subtract. Minima are multiplied by sums of q in two digits of seven bits, four groups at a time.
  *
