@@ -2,8 +2,8 @@
  * Reads JSON strictly into one flat array of nodes, and escapes strings for writers.
  *
  * Reading is iterative (depth is bounded, no recursion), takes time and memory in proportion to the text, and accepts
- * what real model files hold: U+0000 in strings, integers of any length, and Python's NaN, Infinity and -Infinity. A
- * document refers to its text, which must outlive it.
+ * what model files contain in practice: U+0000 in strings, integers of any length, and Python's NaN, Infinity and
+ * -Infinity. A document refers to its text, which must outlive it.
  *
  * A node is an index; the root is 0. Every function accepts WHIT_JSON_NONE and nodes of any type; for a node of the
  * wrong type it returns its value for "missing", so that lookups can be chained without checks:

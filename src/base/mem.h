@@ -79,7 +79,7 @@ static inline double whit_load_f64(const void *p)
     return v;
 }
 
-/* Holds bytes in a buffer that grows. Zero-initialise it and set the allocator. After a failed growth the contents are
+/* A buffer of bytes that grows. Zero-initialise it and set the allocator. After a failed growth the contents are
  * unchanged and every later append fails too, so a writer may check `failed` once at the end. If `limit_bytes` is not
  * 0, the size never exceeds it. */
 typedef struct whit_buf {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Opens a few files, which are named before the caller enters a sandbox, also inside the sandbox.
  *
- * Landlock allows files or whole folders. A file that an editor replaces is a new file, and its folder may hold what
- * the program must not read. A process that is forked before the sandbox therefore opens the files of a list, and no
- * others, and passes their descriptors on. At all other times it waits for a request on its socket. */
+ * Landlock allows files or whole folders. A file that an editor replaces is a new file, and its folder may contain
+ * files that the program must not read. A process that is forked before the sandbox therefore opens the files of a
+ * list, and no others, and passes their descriptors on. At all other times it waits for a request on its socket. */
 #ifndef WHIT_BASE_OPENER_H
 #define WHIT_BASE_OPENER_H
 

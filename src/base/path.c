@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles paths of POSIX systems. */
+ * Implements base/path.h for POSIX systems. */
 #include "base/path.h"
 
 bool whit_path_is_absolute(const char *path)

@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 
-/* Holds the bytes of a character that was split between two pieces of text. Zero-initialise it before the first
- * piece. */
+/* State between two pieces of text: the first bytes of a character that was split between them. Zero-initialise it
+ * before the first piece. */
 typedef struct whit_plain {
     uint8_t held[4];
     uint8_t n_held;
@@ -32,7 +32,7 @@ bool whit_plain_has_hidden(const char *text, size_t n);
  * Hidden characters become marks such as <U+202E>, except the joiners that whit_plain_has_hidden does not count. An
  * incomplete character at the end stays in `state` for the next piece. */
 size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out);
-/* Ends a text: writes '?' if `state` holds an incomplete character. Returns the number of bytes written, 0 or 1. */
+/* Ends a text: writes '?' if `state` contains an incomplete character. Returns the number of bytes written, 0 or 1. */
 size_t whit_plain_end(whit_plain *state, char *out);
 
 /* Replaces in place, in a line of n bytes, controls (line feeds and tabs too), hidden characters and bytes that are not

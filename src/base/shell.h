@@ -10,11 +10,11 @@
 /* Runs a shell command line in a folder, with the caller's rights. The result reads the command's stdout and stderr;
  * close it with pclose(), which waits for the command's end. NULL, with errno, if the shell cannot be started. */
 FILE *whit_shell_open(const char *folder, const char *line);
-/* Runs a shell command line at the person's terminal and waits for its end. Those of the n_paths paths that are not
- * NULL are appended to the line as arguments; without any, nothing runs. Returns whether the line ran and ended with
+/* Runs a shell command line at the person's terminal and waits for its end. Appends the n_paths paths, except NULLs, to
+ * the line as arguments; without a path that is not NULL nothing runs. Returns whether the line ran and ended with
  * status 0. Windows refuses paths with '%' or '"', which its shell would expand. */
 bool whit_shell_at_terminal(const char *line, char *const *paths, size_t n_paths);
-/* Returns a word that names this program in such a command line; the caller frees it. NULL on failure. */
+/* Returns a word that names this program in a shell command line; the caller frees it. NULL on failure. */
 char *whit_shell_program(void);
 
 #endif

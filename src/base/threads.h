@@ -44,8 +44,8 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
 
 /* Processes one item of a job that can fail. */
 typedef whit_status whit_pool_item_fn(void *context, uint32_t worker, uint32_t item, whit_error *error);
-/* Runs a job of such items as whit_pool_run does. Returns WHIT_OK, or the status and error of the failed item with the
- * lowest number, so that the result does not depend on the threads; items after it may not have run. */
+/* Runs fn for items [0, n_items) like whit_pool_run. Returns WHIT_OK, or the status and error of the failed item with
+ * the lowest number, so that the result does not depend on the threads; items after it may not have run. */
 whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context, uint32_t n_items, uint32_t chunk,
                           whit_error *error);
 void whit_pool_close(whit_pool *pool);

@@ -7,8 +7,8 @@
 
 #undef qsort_r
 
-/* Holds the caller's comparison function and its context, which are passed together as the one context pointer of
- * macOS's qsort_r. */
+/* The caller's comparison function and its context, which are passed together as the single context pointer of macOS's
+ * qsort_r. */
 struct order {
     int (*compare)(const void *, const void *, void *);
     void *context;

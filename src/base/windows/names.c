@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles names of files: finds the object of a name, renames and removes files, and makes folders. */
+ * Implements functions on names of files: finds the file of a name, renames and removes files, and makes folders. */
 #include "wide.h"
 
 #include <winioctl.h>

@@ -11,7 +11,7 @@
 
 enum { LINE_MAX_UNITS = 8000, VALUE_MAX_UNITS = 32768, PIPE_BYTES = 65536 };
 
-/* Holds the handles of a child's job and process, allocated on the heap because whit_piped has one pointer for them. */
+/* Handles of a child's job and process, on the heap because whit_piped has one pointer for both. */
 struct held {
     HANDLE job, process;
 };

@@ -190,7 +190,7 @@ int sigdelset(sigset_t *signals, int number)
 
 int whit_posix_sigmask(int how, const sigset_t *signals, sigset_t *before)
 {
-    /* No effect: on Windows handlers run in a separate thread, so signals need not be blocked. */
+    /* Does nothing, because on Windows handlers run in a separate thread, so signals need not be blocked. */
     (void)how, (void)signals;
     if (before) *before = 0;
     return 0;

@@ -131,8 +131,8 @@ static bool same_letter(char a, char b, int flags)
     return a == b;
 }
 
-/* Returns whether a set "[...]" contains `letter`. *pattern points after the set's "[", and afterwards behind its
- * "]". */
+/* Returns whether a set "[...]" contains `letter`. *pattern points after the set's "[" on entry, and after its "]" on
+ * return. */
 static bool in_set(const char **pattern, char letter)
 {
     const char *at = *pattern;

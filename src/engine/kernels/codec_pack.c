@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Packs rows of content into tiles, for every codec.
  *
- *   digits       four codes of a row at once to the bytes of a dword: all codecs but those below
+ *   digits       four codes of a row at once to the bytes of a dword: all codecs except the following
  *   superblocks  t5 with scales of groups
  *   nibbles      i8s
  *   grids        codecs with a codebook
@@ -20,7 +20,7 @@ static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *row
     return (const int8_t *)rows->elems + (size_t)row * type->n_cols;
 }
 
-/* Refuses codes of a codec with levels that are not levels or, with a codebook, not in the codebook. */
+/* Fails if codes of a row are not levels of the codec or, for a codec with a codebook, not in the codebook. */
 static whit_status check_levels(const whit_tensor_type *type, const int8_t *codes, whit_error *error)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);

@@ -150,7 +150,7 @@ static bool can_hold(builder *b, uint32_t schema)
     return ok;
 }
 
-/* Compiles the rule for the arguments of tool i. If arguments are enforced, those of a tool without `parameters` are an
+/* Compiles the rule for the arguments of tool i. If arguments are enforced, a tool without `parameters` only accepts an
  * empty object. */
 static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint32_t *rule)
 {

@@ -159,9 +159,9 @@ static whit_status render_values(const whit_chat_template *chat, const whit_chat
     return status;
 }
 
-/* Renders the messages as they are, if the template can. Coding agents put system messages between other messages,
- * which some templates refuse or leave out; other templates refuse all system messages. Rendering is then retried with
- * the late system messages as user messages, and after another failure with all of them. */
+/* Renders the messages unchanged, if the template accepts them. Coding agents put system messages between other
+ * messages, which some templates refuse or leave out; other templates refuse all system messages. Rendering is then
+ * retried with the late system messages as user messages, and after another failure with all of them. */
 static whit_status render_somehow(const whit_chat_template *chat, const whit_chat_request *request, whit_buf *text,
                                   whit_buf *segments, whit_error *error)
 {

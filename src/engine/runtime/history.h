@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Keeps the tokens that a sampler has seen, and the penalties for repeating them: those of llama.cpp, and DRY.
+ * Stores the last tokens that a sampler has seen, and computes penalties for repetitions: the penalties of llama.cpp,
+ * and DRY.
  *
  * The last n_history tokens are in a ring buffer. Both penalties edit newly loaded candidates, and only the candidates
  * of tokens that occur in their window. Nothing is allocated after opening. */

@@ -17,7 +17,7 @@ struct whit_model {
     whit_allocator own_allocator;
     char *path; /* path as the caller gave it, or the name from whit_model_set_name; error messages begin with it */
     whit_ndf *file;
-    whit_ndf_writer *in_memory; /* writer that holds a model which exists only in memory; else NULL */
+    whit_ndf_writer *in_memory; /* writer of a converted model that exists only in memory; else NULL */
     whit_config config;
     whit_weights weights;
     whit_graph graph;

@@ -78,7 +78,8 @@ whit_status whit_session_open_here(const whit_model *model, const whit_session_o
  * leaves these unchanged, and advances all other sequences. Logits of a damaged sequence must not be read. */
 whit_status whit_session_step_each(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
                                    whit_error *error);
-/* Returns the ids of a sequence, an array (n_ctx_tokens) of which the first positions[sequence] elements are valid. */
+/* Returns the ids of a sequence, an array (n_ctx_tokens) of which the first positions[sequence] elements (at most
+ * n_ctx_tokens) are valid. */
 static inline int32_t *whit_session_tokens_of(const whit_session *session, uint32_t sequence)
 {
     return session->tokens + (size_t)sequence * session->options.n_ctx_tokens;

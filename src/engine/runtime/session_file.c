@@ -384,10 +384,10 @@ static size_t n_common(const whit_session_file *file, const whit_session_turn *t
     return common;
 }
 
-/* Returns whether the tail of a turn is to be written, which keeps n_keep of the file's ids and ends at n_present
- * tokens. Tails of recurrent layers are large, so a turn that ends at most AGAIN_MAX tokens after a stored tail is
- * written without its tail, and computed again when the file is loaded. n_stored: number of stored blocks that the turn
- * keeps. */
+/* Returns whether the tail of a turn is to be written. The turn keeps the first n_keep of the file's ids and ends at
+ * n_present tokens. Tails of recurrent layers are large, so a turn that ends at most AGAIN_MAX tokens after a stored
+ * tail is written without its tail, and computed again when the file is loaded. n_stored: number of stored blocks that
+ * the turn keeps. */
 static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, size_t n_keep, size_t n_present)
 {
     enum { AGAIN_MAX = 64 };

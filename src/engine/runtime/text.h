@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizers of a model. A tokenizer object serves one thread at a time, so a model keeps unused ones and makes another
- * if all are in use. */
+ * Tokenizers of a model. Only one thread at a time can use a tokenizer object, so a model stores idle ones and opens
+ * another if all are in use. */
 #ifndef WHIT_RUNTIME_TEXT_H
 #define WHIT_RUNTIME_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Holds the table of quaternary kernels, filled from quat.inc: stronger levels override weaker ones. */
+ * Fills the table of quaternary kernels from quat.inc: stronger levels override weaker ones. */
 #include <string.h>
 
 #include "kernels/quat/declare.h"

@@ -182,8 +182,8 @@ INLINE void multiply(const int codec, const bool as_usual, const bool added, con
     const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start, *scales = start;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    /* Distance of the far prefetch in tiles: an even number, more than 2 only if tiles are short, such as those of a
-     * sign plane. */
+    /* Distance of the far prefetch in tiles: an even number, more than 2 only if tiles are short, such as the tiles of
+     * a sign plane. */
     const size_t far_tiles = 2 * m->tile_bytes >= FAR_BYTES / 2 ? 2 : FAR_BYTES / m->tile_bytes / 2 * 2;
     lookup of[TOKENS_MAX];
     const uint8_t *tables[TOKENS_MAX];

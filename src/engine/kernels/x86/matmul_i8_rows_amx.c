@@ -129,7 +129,7 @@ INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
     return _mm512_load_ps(gates);
 }
 
-/* Writes those of sixteen outputs that `mask` selects. */
+/* Writes the outputs that `mask` selects, of sixteen. */
 INLINE void put(const work *s, float *y, __mmask16 mask, __m512 out)
 {
     if (s->adds) out = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, y), out);
