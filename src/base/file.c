@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-/* limit of the wait for a pipe's data, counted from the first read that finds none */
+/* longest wait for a pipe's data in ns, counted from the first read that finds none */
 #define WAIT_NS UINT64_C(10000000000)
 
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,

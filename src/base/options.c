@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LARGEST_BYTES 4096 /* larger than any future struct: a greater size is not a size */
+#define LARGEST_BYTES 4096 /* larger than any present or future struct, so a greater size is invalid */
 
 static bool is_zero(const uint8_t *bytes, size_t n)
 {

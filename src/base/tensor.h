@@ -107,7 +107,7 @@ typedef struct whit_tensor_type {
                     * WHIT_TENSOR_ACT_FIXED: scale of the input activations, or 0 */
     float scale_b; /* Q2: b; WHIT_TENSOR_ACT_FIXED: scale of the outputs, or 0 if outputs are not rounded */
     float offset;
-    uint32_t reserved; /* 0 */
+    uint32_t reserved; /* must be 0 */
 } whit_tensor_type;
 _Static_assert(sizeof(whit_tensor_type) == 32, "stored in files as it is");
 

@@ -155,8 +155,9 @@ static uint32_t work_for(whit_pool *pool, uint32_t place, cluster *of, uint64_t 
     return n_done;
 }
 
-/* Processes chunks until none is left: those of the worker's cluster, then of its node, then the others. Returns the
- * number of chunks, all counted as finished; *late_ns becomes the last result of finish_chunks, 0 without chunks. */
+/* Processes chunks until none is left: first chunks of the worker's cluster, then of its node, then all others. Returns
+ * the number of chunks, all counted as finished; *late_ns becomes the last result of finish_chunks, 0 without
+ * chunks. */
 static uint32_t work(whit_pool *pool, uint32_t place, uint64_t *late_ns)
 {
     const uint32_t own = pool->workers[place].cluster, n_clusters = pool->n_clusters;

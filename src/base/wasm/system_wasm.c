@@ -66,7 +66,7 @@ double whit_system_quota(void)
 
 uint64_t whit_memory_available(void)
 {
-    return 0; /* unknown */
+    return 0; /* the number of free bytes is unknown */
 }
 
 /* ---- calls of Linux ----------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ static bool has_instruction(void)
     static _Atomic int known; /* 0: not asked yet; 1: no; 2: yes */
     if (!known) {
         unsigned a, b, c = 0, d;
-        bool has = __get_cpuid(1, &a, &b, &c, &d) && c >> 12 & 1 && c >> 27 & 1; /* FMA, OSXSAVE */
+        bool has = __get_cpuid(1, &a, &b, &c, &d) && c >> 12 & 1 && c >> 27 & 1; /* bits of FMA and OSXSAVE */
         known = has ? 2 : 1;
     }
     return known == 2;

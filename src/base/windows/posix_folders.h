@@ -6,7 +6,7 @@
 #include "posix_files.h"
 
 struct dirent {
-    unsigned char d_type; /* DT_ */
+    unsigned char d_type; /* one of the DT_ constants */
     char d_name[3 * NAME_MAX + 1];
 };
 typedef struct whit_posix_dir DIR;

@@ -24,13 +24,15 @@ typedef struct whit_codec_info {
     int8_t code_min, code_max;
     uint16_t group_min;   /* smallest group size; 0: the codec cannot have group scales */
     uint16_t scale_types; /* bit t is set if the codec allows the whit_scale_type t */
-    const int8_t *levels; /* levels, which the fields of a line index; NULL: the field is u */
+    const int8_t *levels; /* levels that the fields of a line select by index; NULL: a field is u itself */
     const uint16_t *grid; /* sorted codebook, whose entries are eight indices of levels; NULL: no codebook */
-    /* bits of a codebook index above the low eight; each bit has a line before a superblock's codes */
+    /* number of bits of a codebook index above the low eight; for each there is a line before the codes of a
+     * superblock */
     uint8_t high_bits;
-    bool group_levels; /* the code is the number of one of the group's four levels (WHIT_SCALE_L6), and u is that
-                        * level + bias */
-    uint8_t top_bits;  /* bits of u above `bits`; their lines are at the end of a period of 32 columns */
+    bool group_levels; /* a code is the index of one of its group's four levels (WHIT_SCALE_L6), and u is that level
+                        * + bias */
+    uint8_t top_bits;  /* number of bits of u above the low `bits`; their lines are at the end of a period of 32
+                        * columns */
 } whit_codec_info;
 
 static const int8_t whit_levels_e2m1[16] = WHIT_GRID_LEVELS_E2M1, whit_levels_nl[16] = WHIT_GRID_LEVELS_NL,
@@ -85,8 +87,7 @@ static inline __attribute__((always_inline)) int whit_codec_bias(unsigned codec)
 {
     return whit_codecs[codec].bias;
 }
-/* Returns the bias of a stored code, which differs from `bias` for q2 and if the code is the number of a group's
- * level. */
+/* Returns the bias of a stored code, which differs from `bias` for q2 and if codes are indices of a group's levels. */
 static inline int whit_codec_code_bias(unsigned codec)
 {
     return whit_codecs[codec].group_levels || codec == WHIT_CODEC_Q2 ? 0 : whit_codecs[codec].bias;

@@ -160,12 +160,12 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     char name[64];
     size_t n = 0;
     snprintf(name, sizeof name, "tools[%u].function.parameters", i);
-    /* Models are not trained for the plain form of calls, so their arguments are constrained whenever the schema can be
-     * enforced. */
     if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_XML)
         return whit_call_tagged_rule(&b->graph, json, parameters, held, name, rule, b->error);
     if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_GEMMA)
         return whit_call_gemma_rule(&b->graph, json, parameters, held, name, rule, b->error);
+    /* Models are not trained for the plain form of calls, so their arguments are constrained whenever the schema can be
+     * enforced. */
     bool is_plain = !held && whit_chat_template_style(b->chat)->is_plain && b->options->choice == WHIT_CALL_AUTO;
     if (!held && !(is_plain && can_hold(b, parameters))) return any_object(b, rule);
     whit_buf own = {.allocator = b->graph.allocator};

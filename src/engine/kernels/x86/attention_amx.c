@@ -262,7 +262,8 @@ INLINE void finish_scores_i8(const pass *t, workspace *own, uint32_t i, const ti
     const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_I8, t->head_dim);
     for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes) {
         const vf factor = vf_set(whit_load_f32(scale) * t->scale);
-        const vi bias = vi_set(128 * (int32_t)whit_load_u32(scale + 4)); /* the keys contain code + 128 */
+        /* keys are stored as code + 128, so 128 times the sum of the query's codes is subtracted */
+        const vi bias = vi_set(128 * (int32_t)whit_load_u32(scale + 4));
         for (uint32_t v = 0; v < BLOCK / 16; v++)
             vf_store(&own->s.scores[r][i * BLOCK + 16 * v],
                      vf_mul(vf_from_ints(vi_sub(vi_load(sums[v][r]), bias)),
@@ -292,7 +293,8 @@ INLINE void finish_values_i8(const pass *t, workspace *own, uint32_t i, const ti
 {
     float *out = outputs_of(t) + i * 32;
     for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) {
-        const vi bias = vi_set(128 * own->s.total[r]); /* the values contain code + 128 */
+        const vi bias = vi_set(128 * own->s.total[r]); /* values are stored as code + 128, so 128 times the sum of
+                                                        * the probabilities' integers is subtracted */
         for (uint32_t v = 0; v < 2; v++) {
             vi sum = vi_add(vi_shift_left(vi_load(sums[v][r]), 7), vi_load(sums[2 + v][r]));
             put_values(t, own, r, out + 16 * v, vi_sub(sum, bias));
