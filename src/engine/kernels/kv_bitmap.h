@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Defines the closed form of a block of the `bitmap` cache: ternary keys and values (trits), each as two bitmaps,
- * active and positive (a trit is 0 where active is 0, else 1 where positive is 1, else -1). Sums over trits are counts
- * of bits: with codes u of WHIT_KV_BITMAP_PLANES bits, whose bits i form the plane b_i,
+ * active and positive (a trit is 0 where active is 0, else 1 where positive is 1, else -1). Sums of codes u times trits
+ * t are computed by counting bits, where bit i of all codes (WHIT_KV_BITMAP_PLANES bits each) forms the plane b_i:
  *
  *   sum u t = 255 popcount(positive) - sum over i of 2^i popcount(active & (b_i ^ positive))
  *
- *   keys         u32 (ceil(head_dim / 32), active and positive, 64): bit b of word w is dimension 32 w + b
- *   values       u32 (ceil(head_dim / 16), 2, active and positive, 16): of lane r of vector v, half h, bit b is
- *                position 32 h + b, dimension 16 v + r
- *   units        f32 (4): unit of key steps; of middles, a power of two; of value steps
- *   middles      s16 (head_dim): middle of a key channel's least and most, up to 2,047
- *   key_steps    u8 (head_dim): step of a channel, in units
- *   value_steps  u8 (groups of 64 dimensions, 64 positions): steps, in units
+ *   keys         u32 (ceil(head_dim / 32), 2, 64): [w][0] active and [w][1] positive bits of each position; bit b
+ *                of word w is dimension 32 w + b
+ *   values       u32 (ceil(head_dim / 16), 2, 2, 16): [v][h][0] active and [v][h][1] positive bits; lane r is
+ *                dimension 16 v + r, bit b is position 32 h + b
+ *   units        f32 (4): unit of [0] key steps; [1] middles, a power of two; [2] value steps
+ *   middles      s16 (head_dim): middle between the least and the largest key of each channel, in units[1], of
+ *                magnitude up to 2,047
+ *   key_steps    u8 (head_dim): step of each channel, in units[0]
+ *   value_steps  u8 (groups of 64 dimensions, 64 positions): step of each group and position, in units[2]
  *
- *   key          middle + trit * step, of keys after RoPE
+ *   key          middle + trit * step; keys are stored after RoPE
  *   value        trit * step
  *
  * The entries after the last channel and dimension are zero. */

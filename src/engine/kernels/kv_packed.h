@@ -3,19 +3,20 @@
  * While a block is open, and some time after, it is an f16 block (kv_block.h) whose values are rotated by a Hadamard
  * matrix (kernels/hadamard.h): all sums are in the rotated space, and one inverse transform per head follows.
  *
- *   keys         u32 (ceil(head_dim / c), 4, 16): c = 32 / bits channels a dword, lane l of vector v is
- *                position 16 v + l; channel i of a dword lies at bit bits * i. bits: k4v2 4, k2v2 2
- *   values       2 bits a code; cell (quad of positions q, vector of dimensions v) is cell
- *                q * ceil(head_dim / 16) + v, four cells a line of 64 bytes: bits 2 f, 2 f + 1 of byte
- *                4 r + i are of cell 4 line + f, dimension 16 v + r, position 4 q + i
- *   units        f32 (4): unit of key steps; factor from keys to words; value of a word's unit; unit of value steps
- *   key_least    f16 (head_dim): the least key of a channel
- *   key_steps    u8 (head_dim): step of a channel, in units
- *   value_steps  u8 (groups of 64 dimensions, 64 positions): steps, in units
+ *   keys         u32 (ceil(head_dim / c), 4, 16), c = 32 / bits channels per dword (k4v2 4 bits, k2v2 2): lane l
+ *                of vector v is position 16 v + l; the code of channel i of a dword is at bit bits * i
+ *   values       codes of 2 bits in cells. The cell of positions [4 q, 4 q + 4) and dimensions
+ *                [16 v, 16 v + 16) is number q * ceil(head_dim / 16) + v. A line of 64 bytes has four cells:
+ *                bits 2 f and 2 f + 1 of byte 4 r + i are of cell 4 line + f, dimension 16 v + r, position 4 q + i
+ *   units        f32 (4): [0] unit of key steps; [1] factor that converts keys to words; [2] value of a word's
+ *                unit, a power of two; [3] unit of value steps
+ *   key_least    f16 (head_dim): least key of each channel
+ *   key_steps    u8 (head_dim): step of each channel, in units[0]
+ *   value_steps  u8 (groups of 64 dimensions, 64 positions): step of each group and position, in units[3]
  *
- *   key          least + code * step, rotated by RoPE from the block's first position to its own where
- *                keys are rotated (kv_block.h); those, and keys of two bits, are read as an integer word of up
- *                to 2,047: times units[1], rounded. A word is worth units[2], a power of two
+ *   key          least + code * step; if rope_pairs (kv_block.h) is not 0, this is then rotated by RoPE from the
+ *                block's first position to the key's own. Such keys, and keys of two bits, are read as words:
+ *                key * units[1], rounded to an integer of magnitude up to 2,047; a word w has the value w * units[2]
  *   value        (2 code - 3) * step
  *
  * The entries after the last channel and dimension are zero. */

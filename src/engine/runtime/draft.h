@@ -15,8 +15,9 @@
 typedef struct whit_draft {
     int32_t *history; /* (capacity): all tokens of the text so far */
     size_t n_tokens, capacity;
-    /* An index of pairs of tokens by their hash: `latest` has the latest position of a pair's second token plus 1,
-     * `earlier` has for each position the previous one with the same hash; 0: no position. */
+    /* Index of pairs of adjacent tokens by a hash (bucket). A pair is represented by 1 + the position of its second
+     * token; 0: no pair. latest[bucket] is the latest pair of a bucket; earlier[position] is the pair before it in the
+     * same bucket. */
     uint32_t *latest, *earlier; /* (n_buckets), (capacity) */
     size_t n_buckets;           /* a power of two */
     const whit_allocator *allocator;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * Specifies attention over groups of 256 positions, which are four blocks. For each query and group:
+ * Specifies attention over groups of 256 positions, which are four blocks. Letters: d dimension, j position; q, k and v
+ * are elements of the query, the keys and the values. For each query and group:
  *
- *   scale     times log2 e, so that scores are powers of two
+ *   scale     is first multiplied by log2 e, because weights are computed as powers of two
  *   score j   f32: s = fma(q_d, k_dj, s) over d ascending, then s * scale
- *             f16, i8: int32 sum over d of codes, as float times ((scale_q * scale) * scale_k of j)
+ *             f16, i8: int32 sum over d of products of codes, as float times ((scale_q * scale) * scale_k of j)
  *   m         maximum of the scores in the span; -0 becomes +0
  *   p_j       2^(score j - m)
- *   sum       of p_j in sixteen virtual lanes, j in lane j mod 16, positions outside the span
- *             left out
- *   out_d     f32: fma(p_j, v_jd, out) over j ascending in the span
- *             f16, i8: int32 sum over j of u_j times the code of v_jd, as float times most / 16383,
- *             where w_j is p_j * scale_v of j, u_j is w_j * (16383 / most), rounded, and most the
- *             largest w_j; for f16 at least the sum of w_j, as of p_j, times 1/64, which keeps the
- *             sums of products below 2^31. Where most is below 2^-100 it counts as 0. Fourteen bits,
- *             so that small weights do not vanish beside a large one, in two digits of seven that
- *             bytes' products take.
+ *   sum       sum of p_j over the span in sixteen virtual lanes, j in lane j mod 16
+ *   out_d     f32: fma(p_j, v_jd, out_d) over j ascending in the span
+ *             f16, i8: w_j = p_j * scale_v of j; most = the largest w_j, for f16 at least 1/64 of the sum of w_j
+ *             (computed like `sum`), which keeps the sums of products below 2^31; most below 2^-100 counts as 0;
+ *             u_j = w_j * (16383 / most), rounded; out_d = int32 sum over j of u_j times the code of v_jd, as
+ *             float times most / 16383. u_j has fourteen bits, so that small weights do not vanish beside a
+ *             large one; kernels that multiply bytes split it into two digits of seven bits.
  *
- * Merging groups, ascending: m' = max(m_a, m_b), c_a = 2^(m_a - m'), c_b = 2^(m_b - m');
- * sum = fma(sum_a, c_a, sum_b * c_b), out the same. At last out * (1 / sum). */
+ * Groups are merged in ascending order: m' = max(m_a, m_b), c_a = 2^(m_a - m'), c_b = 2^(m_b - m');
+ * sum = fma(sum_a, c_a, sum_b * c_b), and out_d likewise. The result is out_d * (1 / sum). */
 #include "kernels/generic/attention.h"
 
 /* ---- append --------------------------------------------------------------------------------- */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Specifies attention over groups whose first blocks are bitmaps (kernels/kv_bitmap.h); a group without closed blocks
  * is computed as in attention.c for f16. Sinks and open positions are as in attention_packed.c. For each query and
- * group:
+ * group, with the arrays of the position's block:
  *
- *   code d    in a block: the query's code times key_step_d, as float times (127 / most), rounded, most the largest
- *             of these magnitudes; scale_b = most / 127
- *   score j   closed: fma(int32 sum over d of codes times trits, scale_b * (key_unit * (scale_q * scale)),
- *             (int32 sum over d of the query's codes times middles) * (middle_unit * (scale_q * scale)))
- *   out_d     fma(int32 sum over closed positions of u_j times trit_jd, unit, out): u_j is w_j * (255 / most),
- *             rounded, w_j is p_j times (value_step of j and the group of d, times its unit), most the largest of
- *             them */
+ *   c_d       y_d = code d of the query * key_steps d; most = the largest |y_d|; c_d = y_d * (127 / most), rounded;
+ *             scale_b = most / 127
+ *   score j   closed: fma(int32 sum over d of c_d * trit_dj, scale_b * (units[0] * (scale_q * scale)), base), where
+ *             base = (int32 sum over d of code d of the query * middles d) * (units[1] * (scale_q * scale))
+ *   out_d     w_j = p_j * (value_steps of j and the group of d * units[2]); most = the largest w_j over the closed
+ *             positions; u_j = w_j * (255 / most), rounded; unit = most / 255;
+ *             fma(int32 sum over the closed positions of u_j * trit_jd, unit, out_d) */
 #include "kernels/generic/attention_closed.h"
 #include "kernels/kv_bitmap.h"
 

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT
- * Specifies attention over groups whose first blocks are closed blocks of a packed cache; a group without closed blocks
- * is computed as in attention.c for f16. For each query and group:
+ * Specifies attention over groups whose first blocks are closed blocks of a packed cache (kernels/kv_packed.h); a group
+ * without closed blocks is computed as in attention.c for f16. For each query and group, with the arrays of the
+ * position's block:
  *
- *   word dj   key d of position j: x = fma(code, step_d, least_d), both times units[1]; of the pairs
- *             (i, i + rope_pairs) a and b of rotated keys fma(a, cos, fma(-b, sin, M)) and
- *             fma(b, cos, fma(a, sin, M)), else x + M, M = 1.5 * 2^23: the low sixteen bits
+ *   word dj   key d of position j as an integer: x_d = fma(code, step_d * units[1], least_d * units[1]), with
+ *             step_d = key_steps d * units[0]. If keys are rotated (rope_pairs > 0), a pair a = x_i,
+ *             b = x_(i + rope_pairs) becomes fma(a, cos, fma(-b, sin, M)) and fma(b, cos, fma(a, sin, M)); every
+ *             other x becomes x + M. Adding M = 1.5 * 2^23 rounds; the word is the low sixteen bits of the result
  *   score j   closed: int32 sum over d of words times the query's codes, as float times
- *             ((scale_q * scale) * units[2]); open positions and sinks as in attention.c, of f16
- *             k4v2 whose keys are not rotated: code d of a block is the query's times key_step_d, as float
- *             times (127 / most), rounded, most the largest of these magnitudes; scale_b = most / 127;
- *             fma(int32 (2 * (sum over d of codes times the key's) - 15 * (sum of codes)),
- *             (scale_b * 0.5) * (units[0] * (scale_q * scale)), base), base: int32 sum over d of the query's
- *             codes times the word of 7.5, as float times (units[2] * (scale_q * scale))
+ *             ((scale_q * scale) * units[2]); open positions and sinks: as in attention.c for f16
+ *             closed, k4v2 whose keys are not rotated: y_d = code d of the query * key_steps d; most = the largest
+ *             |y_d|; c_d = y_d * (127 / most), rounded; scale_b = most / 127;
+ *             fma(int32 (2 * (sum over d of c_d times the key's code) - 15 * (sum over d of c_d)),
+ *             (scale_b * 0.5) * (units[0] * (scale_q * scale)), base), where base = int32 sum over d of the
+ *             query's codes times the words of code 7.5, as float times (units[2] * (scale_q * scale))
  *   m, p, sum as in attention.c, over all positions
- *   out_d     int32 sum over open positions as float times their unit, all as in attention.c, of f16;
- *             then fma(2 * (sum of u_j times code of v_jd) - 3 * (sum of u_j), unit, out), both int32
- *             sums over the closed positions: u_j is w_j * (16383 / most), rounded, w_j is p_j times
- *             (value_step of j and the group of d, times its unit), most the largest of them;
- *             then, j ascending over the sinks seen, fma(p_j * scale_v of j, code of v_jd, out)
+ *   out_d     first: int32 sum over the open positions, as float times its unit, as in attention.c for f16;
+ *             then the closed positions: w_j = p_j * (value_steps of j and the group of d * units[3]); most = the
+ *             largest w_j; u_j = w_j * (16383 / most), rounded; unit = most / 16383;
+ *             fma(2 * (sum of u_j times the code of v_jd) - 3 * (sum of u_j), unit, out_d), with int32 sums;
+ *             last the sinks in the span, j ascending: fma(p_j * scale_v of j, code of v_jd, out_d)
  *
- * Values are rotated (kernels/hadamard.h): kv_finish rotates the result back. */
+ * Values are rotated (kernels/hadamard.h); kv_finish rotates the result back. */
 #include "kernels/generic/attention_closed.h"
 #include "kernels/hadamard.h"
 

@@ -4,9 +4,10 @@
  *
  *   registers    tiles 0..3 C, n_a for each tile of the matrix, 4, 5 A, 6, 7 B
  *   KC           a step; C is stored at its end and added to the outputs while the next step is multiplied
- *   L1           quads of one slice of 64 columns, 4 KB, and of the next: lines are unpacked between the products
- *                of the slice before, on from one strip to the next, to the last twelve bits of the addresses that
- *                tiles have just been loaded from (a tile load waits for stores with equal ones)
+ *   L1           quads of one slice of 64 columns, 4 KB, and of the next slice. The next slice (also the first
+ *                slice of the next strip) is unpacked between the products of the present one. Its addresses have
+ *                the last twelve bits of addresses from which tiles have just been loaded, because a later tile
+ *                load would wait for a store with the same last twelve bits
  *   L2           lines from memory, STRIP_FAR_BYTES ahead, and A
  *
  * A core reads L2 at a quarter of the rate of L1, and the lines of weights at the rate of memory. A slice of A, which

@@ -316,7 +316,8 @@ INLINE void run_tiles(const int codec, const bool has_offset, work *s, uint32_t 
     if (s->streams) _mm_sfence();
 }
 
-/* Multiplies x by w, or with `gate` not NULL by w as the gate and by the matrix `gated`. */
+/* Without `gate` (NULL), multiplies x by w; with it, computes the gated product of w, which is the gate matrix, and
+ * `gated`. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_tensor *gated, whit_gate_fn *gate, bool adds,
                 const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {

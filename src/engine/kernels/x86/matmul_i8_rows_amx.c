@@ -336,7 +336,8 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
     flush(codec, s);
 }
 
-/* Multiplies x by w, or with `gate` not NULL by w as the gate and by the matrix `gated`. */
+/* Without `gate` (NULL), multiplies x by w; with it, computes the gated product of w, which is the gate matrix, and
+ * `gated`. */
 INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tensor *w, const whit_tensor *gated,
                 whit_gate_fn *gate, bool adds, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
                 size_t y_stride, uint8_t *scratch)

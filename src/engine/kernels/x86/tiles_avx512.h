@@ -143,12 +143,12 @@ INLINE void store_outputs(float *y, __mmask16 rows, __m512 out)
 
 /* VPERMB looks up by the low six bits of a byte, so each table has 64 entries:
  *
- *   base         at byte / 4: the largest multiple of 27 up to 4 (byte / 4), so that at most 29 are
- *                left of the byte, the rest
- *   rest         at the rest: it modulo 27
- *   digit 0 - 2  at the rest
- *   digit 3, 4   at byte - rest mod 27, which is 27 c, c from 0 to 9. 27 has the inverse 19 modulo
- *                64. c = 9 are the bytes from 243 on, whose last digit is 2. */
+ *   base         index byte / 4: largest multiple of 27 that is at most 4 (byte / 4), so that rest = byte - base
+ *                is at most 29
+ *   rest         index rest: rest mod 27
+ *   digits 0-2   index rest
+ *   digits 3, 4  index byte - rest mod 27, which is 27 c with c from 0 to 9; the inverse of 27 modulo 64 is 19.
+ *                c is 9 for bytes from 243 on, whose last digit is 2. */
 #define T5_BASE(i)   (4 * (i) / 27 * 27)
 #define T5_DIGIT0(i) ((i) % 3)
 #define T5_DIGIT1(i) ((i) / 3 % 3)
