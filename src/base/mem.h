@@ -92,7 +92,7 @@ typedef struct whit_buf {
 bool whit_buf_reserve(whit_buf *buf, size_t extra_bytes);
 bool whit_buf_append(whit_buf *buf, const void *data, size_t size_bytes);
 bool whit_buf_append_zeros(whit_buf *buf, size_t size_bytes);
-bool whit_buf_append_str(whit_buf *buf, const char *text); /* without the terminating zero */
+bool whit_buf_append_str(whit_buf *buf, const char *text); /* appends the text without its terminating zero */
 bool whit_buf_printf(whit_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Pads the buffer with zeros to a multiple of `multiple`, a power of two. */
 bool whit_buf_align(whit_buf *buf, size_t multiple);

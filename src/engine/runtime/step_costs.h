@@ -2,8 +2,8 @@
  * Stores measured times of a session's steps, and predicts from them how many prompt tokens fit into a time budget and
  * how much time more columns take.
  *
- * A step consists of columns, which are tokens whose logits are wanted (those of generating sequences, with their
- * drafts), and of prompt tokens. Each prediction is the median of a few recent times, so that one disturbed step
+ * A step consists of columns, which are tokens whose logits are wanted (tokens of generating sequences, with their
+ * guesses), and of prompt tokens. Each prediction is the median of a few recent times, so that one disturbed step
  * changes nothing. A prompt token takes longer at a larger depth (position), because attention reads all keys and
  * values before it; this growth is measured while prompts become longer. Predictions decide how tokens are split into
  * steps, and never change results. */
