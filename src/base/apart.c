@@ -39,8 +39,8 @@ whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, si
     if (pipe2(ends, O_CLOEXEC) != 0) return WHIT_APART_FAILED;
     pid_t child = whit_fork_bound(SIGKILL);
     if (child == 0) {
-        /* The child closes every descriptor but the result's pipe: other processes may wait for locks, terminals and
-         * pipes that it would keep open. */
+        /* The child closes every descriptor from 3 on but the result's pipe: other processes may wait for locks,
+         * terminals and pipes that it would keep open. */
         if (ends[1] > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)ends[1] - 1, 0u);
         (void)syscall(CALL_CLOSE_RANGE, (unsigned)ends[1] + 1, ~0u, 0u);
         work(user);

@@ -19,7 +19,7 @@ void *whit_zalloc_array(const whit_allocator *allocator, size_t n_elems, size_t 
 /* Frees memory; `size_bytes` is the size that was requested. NULL memory is allowed. */
 void whit_free(const whit_allocator *allocator, void *memory, size_t size_bytes);
 
-/* Returns whether a * b fits size_t; *result is valid only then. */
+/* Returns whether a * b fits size_t; if not, *result is unchanged. */
 static inline bool whit_mul_size(size_t a, size_t b, size_t *result)
 {
     size_t product;

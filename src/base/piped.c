@@ -66,9 +66,8 @@ static void become_program(const char *program, char *const *words, const char *
                            int out, enum errors_go errors)
 {
     sigset_t none;
-    if (errors != ERRORS_OWN)
-        setpgid(0, 0); /* a program at the terminal stays in this group: a background group
-                                              * could not read the terminal */
+    /* A program at the terminal stays in this group, because a background group could not read the terminal. */
+    if (errors != ERRORS_OWN) setpgid(0, 0);
     if (folder && chdir(folder)) _exit(127);
     int to = errors == ERRORS_WITH_OUTPUT ? out : STDERR_FILENO;
     if (errors == ERRORS_NOWHERE) to = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -57,11 +57,8 @@ void whit_thread_move(unsigned processor)
 bool whit_system_interleave(void *memory, size_t size_bytes)
 {
     enum { NODES = 1024, WORD_BITS = 8 * sizeof(unsigned long) };
-    enum {
-        INTERLEAVE = 3,
-        MEMS_ALLOWED = 4
-    }; /* MPOL_INTERLEAVE and MPOL_F_MEMS_ALLOWED of the kernel's
-                                                * linux/mempolicy.h */
+    /* MPOL_INTERLEAVE and MPOL_F_MEMS_ALLOWED of the kernel's linux/mempolicy.h */
+    enum { INTERLEAVE = 3, MEMS_ALLOWED = 4 };
     unsigned long nodes[NODES / WORD_BITS] = {0};
     uint32_t n_nodes = 0;
     const long page = sysconf(_SC_PAGESIZE);
@@ -112,7 +109,7 @@ double whit_system_quota(void)
     return whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
-/* Returns the number after `key` in the first line of a file that begins with `key`; 0 if there is none. */
+/* Returns the number after `key` in a file's first line that begins with `key`; 0 without such a line. */
 static uint64_t read_number(const char *path, const char *key)
 {
     char line[256];

@@ -76,7 +76,7 @@ typedef enum whit_tensor_act {
     WHIT_TENSOR_ACT_AUTO = 0,  /* f32 for float codecs; for integer codecs the session chooses */
     WHIT_TENSOR_ACT_TOKEN = 1, /* always int8 with one scale per token (BitNet's W1.58A8) */
     WHIT_TENSOR_ACT_FIXED = 2, /* int8 inputs and outputs with the fixed scales `scale` and `scale_b` of the tensor's
-                                * type */
+                                * type (wNa8o8) */
 } whit_tensor_act;
 
 /* Parts of one tensor. Each has its own offset and length in the file. */
@@ -111,7 +111,7 @@ typedef struct whit_tensor_type {
 } whit_tensor_type;
 _Static_assert(sizeof(whit_tensor_type) == 32, "stored in files as it is");
 
-/* Return the fixed scale of a tensor's input activations, or of its outputs; 0 if there is none. */
+/* Return the fixed scale of a tensor's input activations, or of its outputs; 0 without a fixed scale. */
 static inline float whit_fixed_input_scale(const whit_tensor_type *type)
 {
     return type->act == WHIT_TENSOR_ACT_FIXED ? type->scale : 0;

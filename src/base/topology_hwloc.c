@@ -33,7 +33,8 @@ static bool open_library(struct hwloc *hwloc)
         hwloc->object && hwloc->first && hwloc->version() >> 16 == HWLOC_API_VERSION >> 16;
 }
 
-/* Returns the logical index of the object of type `type` that contains `object`, or `otherwise` if there is none. */
+/* Returns the logical index of the object of type `type` that contains `object`, or `otherwise` without such an
+ * object. */
 static uint16_t number_above(const struct hwloc_obj *object, hwloc_obj_type_t type, uint16_t otherwise)
 {
     while (object && object->type != type) object = object->parent;

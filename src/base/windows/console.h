@@ -11,8 +11,8 @@
 /* The bytes of one record are an escape sequence of xterm, or a UTF-8 character that Escape may precede. */
 #define WHIT_CONSOLE_KEY_BYTES 24
 
-/* Writes the bytes that xterm would send for a record of the console's input; returns their number, 0 if the record has
- * none. For a change of the window's size it raises SIGWINCH. */
+/* Writes the bytes that xterm would send for a record of the console's input; returns their number, 0 for a record
+ * without bytes. For a change of the window's size it raises SIGWINCH. */
 size_t whit_console_key(HANDLE output, const INPUT_RECORD *record, char bytes[WHIT_CONSOLE_KEY_BYTES]);
 /* Examines written bytes for the escape sequences that turn mouse reports on or off, and changes the mode of the
  * console's input accordingly. */

@@ -34,20 +34,16 @@ int whit_wide_error(void)
 
 bool whit_wide_path(const char *path, wchar_t wide[WHIT_WIDE_MAX])
 {
-    enum {
-        PREFIX = 4,
-        PLAIN_MAX = 240
-    }; /* some calls refuse longer paths without the prefix "\\?\"
-                                           * (CreateDirectory from 248 on) */
+    /* Without the prefix "\\?\" some calls refuse longer paths (CreateDirectory from 248 on). */
+    enum { PREFIX = 4, PLAIN_MAX = 240 };
     wchar_t given[WHIT_WIDE_MAX];
     if (!*path) {
         errno = ENOENT;
         return false;
     }
     if (!strcmp(path, "/dev/null")) path = "NUL";
-    if (!strcmp(path, "/dev/tty"))
-        path = "CONIN$"; /* also for writing: write() on the console's input writes to its
-                                                     * output */
+    /* "CONIN$" is right for writing too, because write() on the console's input writes to its output. */
+    if (!strcmp(path, "/dev/tty")) path = "CONIN$";
     int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, WHIT_WIDE_MAX - PREFIX);
     if (n <= 0) {
         errno = GetLastError() == ERROR_INSUFFICIENT_BUFFER ? ENAMETOOLONG : ENOENT;

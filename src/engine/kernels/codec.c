@@ -75,8 +75,8 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
             g.block_lines = (uint32_t)ceil_div(2 * field_bytes, 4);
             n_lines = (uint64_t)(type->n_cols / 256) * (13 + g.block_lines);
             if (rest) n_lines += (rest <= 128 ? 7 : 13) + g.block_lines;
-            /* a line of factors, then lines of bytes or nibbles */
         } else if (whit_scale_in_superblocks(type->scale_type)) {
+            /* a line of factors, then lines of bytes or nibbles */
             g.block_groups = WHIT_SUPER_COLS / type->group;
             uint32_t nibbles = type->scale_type == WHIT_SCALE_ODD4 ? 1 : 2 * g.field_bytes;
             g.block_lines = 1 + (uint32_t)ceil_div(g.block_groups * nibbles, 8);

@@ -25,7 +25,7 @@ void whit_dwords_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);
  * Packing only sets bits in `high`, so these lines must be zero before. */
 void whit_grid_unpack(whit_codec codec, const uint8_t *period, const uint8_t *high, unsigned unit, int8_t codes[32]);
 void whit_grid_pack(whit_codec codec, uint8_t *period, uint8_t *high, unsigned unit, const int8_t codes[32]);
-/* Returns the index of the codebook's entry with the magnitudes of eight codes; -1 if there is none. */
+/* Returns the index of the codebook's entry with the magnitudes of eight codes; -1 if not found. */
 int whit_grid_find(whit_codec codec, const int8_t codes[8]);
 /* Writes the canonical bytes of n columns, a multiple of 8: for every eight columns the u16 index, then u8 signs (bit i
  * is 1 if weight i is negative). */

@@ -38,7 +38,8 @@ whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols)
                               .n_cols = n_cols};
 }
 
-/* Makes *w a view of a matrix at `data` whose row scales directly follow its codes; returns the end of the scales. */
+/* Makes *matrix a view of the codes at `data` and of the row scales, which directly follow them; returns the end of the
+ * scales. */
 static const uint8_t *matrix_at(const uint8_t *data, const whit_tensor_type *type, whit_tensor *matrix)
 {
     *matrix = (whit_tensor){.type = *type};

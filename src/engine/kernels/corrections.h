@@ -3,7 +3,7 @@
  *
  * Outliers: single weights, an int8 times a scale of their tile. The part is
  *
- *   u32 start[n_tiles + 1] where each tile's record begins, in units of two bytes from the first record on
+ *   u32 start[n_tiles + 1]        where each tile's record begins, in units of two bytes after the first record's start
  *   zeros to a multiple of 64
  *   records, tile by tile:        u16 scale (f16), u8 count[16] of each row's outliers, then row by row, rising in a
  *                                 row, their columns, then their values (i8), zero to a multiple of two
@@ -104,7 +104,7 @@ typedef struct whit_low_rank_pair {
 /* Return the type of the matrix of a sign plane with n columns, and the type of a low-rank factor. */
 whit_tensor_type whit_plane_type(const whit_tensor_type *type, uint32_t n);
 whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols);
-/* Find the sign plane, or the low-rank pair, of a tensor that passed whit_tensor_check; false if it has none. */
+/* Find the sign plane, or the low-rank pair, of a tensor that passed whit_tensor_check; false if it is absent. */
 bool whit_plane_of(const whit_tensor *w, whit_plane *plane);
 bool whit_low_rank_of(const whit_tensor *w, whit_low_rank_pair *pair);
 

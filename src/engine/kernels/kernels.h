@@ -238,7 +238,8 @@ typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t 
 
 typedef struct whit_kernels {
     whit_isa isa;         /* level in use: the machine's level, or a lower cap */
-    uint32_t features;    /* WHIT_CPU_ bits in use; bits that need a level above the cap are 0 */
+    uint32_t features;    /* WHIT_CPU_ bits of the processor, which the cap does not change; a kernel that needs them
+                           * also needs its level (whit_kernel_runs) */
     uint32_t screen_rows; /* largest number of tokens for which screening an output head is faster than the full
                            * product */
     uint32_t kv_queries;  /* preferred number of queries per call of kv_attend, which share one read of a block */

@@ -144,7 +144,7 @@ typedef struct whit_kv_group {
     void *converted;     /* f16: memory for blocks converted to integers (whit_kv_converted_bytes, 64-byte aligned),
                           * or NULL */
     uint32_t valid;      /* bit b is 1 if `converted` contains block b; kernels set it, and the caller clears it when
-                          * the block changes */
+                          * `converted` is used for another group or the block may have changed */
 } whit_kv_group;
 
 /* Returns the size of whit_kv_group.converted: a group's keys and values as integers of two bytes each. */

@@ -11,7 +11,7 @@ static whit_status check_frame(const whit_ndf_appended *frame, const char *place
     return whit_adapter_check(frame->data, frame->size_bytes, place, view, error);
 }
 
-/* Finds the last adapter named `name` in the model's file; false if there is none. */
+/* Finds the last adapter named `name` in the model's file; false if not found. */
 static bool find_inside(const whit_ndf *model, const char *name, whit_ndf_appended *found)
 {
     for (uint32_t i = whit_ndf_n_appended(model); i-- > 0;)

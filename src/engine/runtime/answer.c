@@ -578,7 +578,7 @@ static bool read_section(whit_chat_parser *p, bool *wait)
 /* ---- thinking and text ----------------------------------------------------------------------- */
 
 /* Returns the offset of a marker in the held bytes, or their number if it is not found. *perhaps becomes the offset of
- * an incomplete marker at their end, or their number if there is none. */
+ * an incomplete marker at their end, or their number if they do not end with one. */
 static size_t find_marker(const whit_chat_parser *p, const char *marker, size_t *perhaps)
 {
     size_t size = p->held.size_bytes, n = strlen(marker);

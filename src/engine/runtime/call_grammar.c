@@ -77,9 +77,10 @@ static uint32_t other_code(whit_automaton *g, const uint32_t *codes, size_t n, u
     return whit_automaton_code(g, ranges, n_ranges, next);
 }
 
-/* Builds free text up to the complete marker `text`, after which the state `behind` continues up to the end of the root
- * rule; if `behind` is WHIT_AUTOMATON_NONE, the marker must not be completed. may_end: the answer may end within the
- * text. plain: the text begins with neither a brace nor a blank, so that it cannot be a call without a marker. */
+/* Builds free text up to the complete marker `text`. The third argument is the state that follows the marker, up to the
+ * end of the root rule; if it is WHIT_AUTOMATON_NONE, the marker must not be completed. may_end: the answer may end
+ * within the text. plain: the text begins with neither a brace nor a blank, so that it cannot be a call without a
+ * marker. */
 static uint32_t text_until(whit_automaton *g, const char *text, uint32_t behind, bool may_end, bool plain)
 {
     static const uint32_t call_begins[] = {'{', ' ', '\t', '\r', '\n'};
@@ -242,9 +243,9 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
     return WHIT_OK;
 }
 
-/* Literal pieces of a call syntax in the order of the text. open: before the first call; before: before a name;
- * between: between name and arguments; behind: after the arguments; again: between two calls (NULL: only one call is
- * possible); close: after the last call. */
+/* Literal pieces of a call syntax. The members are in the order of the text: before the first call, before a name,
+ * between name and arguments, after the arguments, between two calls (NULL: only one call is possible), after the last
+ * call. */
 typedef struct call_form {
     const char *open, *before, *between, *behind, *again, *close;
 } call_form;

@@ -184,8 +184,9 @@ static bool leave_out_turn(whit_conversation *c)
     return false;
 }
 
-/* Renders a prompt that leaves room for an answer. If turns must be left out, so many are left out that the next few
- * prompts need not leave out more: each time the prefix changes, and the rest of the prompt must be computed again. */
+/* Renders a prompt that leaves room for an answer. If turns must be left out, more than necessary are left out, so that
+ * the next few prompts need not leave out others: each time the prefix changes, and the rest of the prompt must be
+ * computed again. */
 static whit_status make_prompt(whit_conversation *c, const whit_answer_options *options, whit_error *error)
 {
     size_t n_ctx = limit_of(c), room = n_ctx / 4, n_before = c->n_left_out;

@@ -79,8 +79,8 @@ static bool find_embedding(whit_drafter *drafter)
     return rows != 0;
 }
 
-/* Finds the target's last layer with keys that has the same window as the draft model's layer `layer`; returns false if
- * there is none or its heads do not fit. */
+/* Finds the target's last layer with keys that has the same window as the draft model's layer `layer`; returns false
+ * without such a layer, or if its heads do not fit. */
 static bool find_owner(whit_drafter *drafter, uint32_t layer, uint32_t n_heads, const whit_kv_layer *target)
 {
     const whit_layer_kind kind = whit_config_kind(&drafter->config, layer);

@@ -49,8 +49,8 @@ static bool is_spelled(const spelling *s, const uint8_t *text, size_t n)
     return false;
 }
 
-/* Appends the bytes that a token adds to a text. Tokens that are unknown, unused or special have no bytes, except
- * special tokens in s->spelled. */
+/* Appends the bytes that a token adds to a text, and sets *is_end. Tokens that end a text, or are unknown, unused or
+ * special, have no bytes, except special tokens in s->spelled. */
 static whit_status bytes_of(void *user, uint32_t id, whit_buf *out, bool *is_end, whit_error *error)
 {
     const spelling *s = user;

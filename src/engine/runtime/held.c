@@ -40,7 +40,7 @@ void whit_held_close(whit_held *held)
 }
 
 /* Returns the offset of the earliest stop string in the text from n_final on, and sets i_stop; the end of the text if
- * there is none. */
+ * not found. */
 static size_t find_stop(whit_held *held)
 {
     size_t size = held->text.size_bytes;

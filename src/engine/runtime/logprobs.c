@@ -6,7 +6,7 @@
 #include "runtime/elementary.h"
 
 /* Returns ln of the sum of e^logit; `greatest` is the greatest logit. The result is not finite if a logit is NaN or
- * infinity. */
+ * +infinity. */
 static double log_sum(const float *logits, uint32_t n, double greatest)
 {
     double sum = 0;

@@ -124,9 +124,8 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
         if (status == WHIT_OK) {
             whit_cache_note_source(&entry, path);
             status = whit_ndf_open(entry.path, model->allocator, &model->file, error);
-            if (status == WHIT_ERROR_IO)
-                status = WHIT_OK; /* another process removed the file; the caller converts
-                                                            * in memory */
+            /* An I/O error means that another process removed the file; the caller then converts in memory. */
+            if (status == WHIT_ERROR_IO) status = WHIT_OK;
             whit_cache_trim(&entry, WHIT_CACHE_LIMIT_BYTES);
         } else if (status == WHIT_ERROR_IO) {
             status = WHIT_OK; /* for example the disk is full; the caller tries to convert in memory */

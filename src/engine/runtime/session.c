@@ -240,9 +240,10 @@ static bool is_multiplied(const whit_plan *plan, uint32_t tensor)
     return false;
 }
 
-/* Tells the system which memory will be read soon: the session's arena, and the model except large parts of tensors
- * that are not read completely for every token (embeddings that are not also the head, and weights that are read only
- * for the candidates of a screen). */
+/* Asks the system for huge pages for memory that is read repeatedly (whit_map_expect): for the session's arena, in
+ * which the KV cache and the values between steps are each filled from their beginning, and for the model except large
+ * parts of tensors that are not read completely for every token (embeddings that are not also the head, and weights
+ * that are read only for the candidates of a screen). */
 static void expect_reads(const whit_session *s)
 {
     const whit_weights *weights = &s->model->weights;

@@ -37,8 +37,8 @@ static whit_status create(const whit_session *s, uint32_t sequence, const char *
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* Returns the file's last tail whose preceding full blocks are all among the first n_blocks blocks; NULL if there is
- * none. */
+/* Returns the file's last tail whose preceding full blocks are all among the first n_blocks blocks; NULL if not
+ * found. */
 static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_blocks)
 {
     const whit_tail_view *tails = WHIT_ITEMS(const whit_tail_view, &file->record.tails);

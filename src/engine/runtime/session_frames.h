@@ -38,7 +38,7 @@ typedef struct whit_turn_view {
     const whit_turn_header *header;
     uint32_t frame, number;     /* frame: index in the chain; number: index of the turn, from 0 */
     const int32_t *ids;         /* (header->n_ids): ids that the turn adds */
-    const whit_table *settings; /* sampler settings, from this turn or an earlier one; NULL: there were none so far */
+    const whit_table *settings; /* sampler settings, from this turn or an earlier one; NULL: no settings so far */
     const char *note;
     uint64_t blocks_offset, tail_offset; /* offsets in the file of the turn's blocks and tail */
 } whit_turn_view;

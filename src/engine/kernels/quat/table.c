@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements operations by a table of 65,536 entries, four lanes at a time. Only the benchmark uses them, for
- * comparison. */
+ * Implements operations by a table of 65,536 entries, four lanes at a time. The benchmark measures them for
+ * comparison; no other kernel uses them. */
 #include "kernels/quat/quat.h"
 
 /* Returns the element in lane k of a byte of four signs and four extras. */

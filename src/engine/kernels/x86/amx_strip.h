@@ -159,11 +159,8 @@ INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead
     for (uint32_t l = begin; l < end; l += WHIT_LINE_BYTES) {
         uint8_t *const to = quads + j * TILE_QUAD_BYTES + l * (uint32_t)n_quads;
         __m512i line = load_line(lines + l);
-        __asm__ volatile(""
-                         : "+v"(line)
-                         :
-                         : "memory"); /* prevents the compiler from loading the line once for each
-                                                         * field */
+        /* prevents the compiler from loading the line once for each field */
+        __asm__ volatile("" : "+v"(line) : : "memory");
         prefetch_l2(far + l);
         prefetch_l1(lines + l + STRIP_NEAR_BYTES);
         if (has_levels)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Provides the instruction VPDPBUSD as inline assembly. For the intrinsics gcc 12 copies the sums and emits a separate
- * load for shared or memory operands, which makes half as many instructions more. compile with: -mavx512f -mavx512vnni
- * */
+ * load for shared or memory operands, which makes 1.5 times as many instructions.
+ * compile with: -mavx512f -mavx512vnni
+ */
 #ifndef WHIT_KERNELS_X86_DOT_AVX512_H
 #define WHIT_KERNELS_X86_DOT_AVX512_H
 

@@ -343,8 +343,8 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
     };
 
 MATMUL(t2, T2, UINT32_MAX)
-MATMUL(t5, T5, 127) /* kernels.inc lists this kernel after the 64x6 kernel of t5, so that the latter is only selected
-                     * if this one does not accept the tensor (steps that end within lines) */
+MATMUL(t5, T5, 127) /* kernels.inc lists this kernel after the 64x6 kernel of t5, so that for at most 127 tokens the
+                     * latter is only selected if this one does not accept the tensor (steps that end within lines) */
 MATMUL(b1, B1, UINT32_MAX)
 MATMUL(q2, Q2, UINT32_MAX)
 MATMUL(i4, I4, UINT32_MAX)

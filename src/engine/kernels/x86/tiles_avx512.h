@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Loads a tile's scales, and computes its sums and outputs, in registers with one lane per row. compile with: -mavx512f
- * -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vnni -mfma -mf16c
- * */
+ * Loads a tile's scales, and computes its sums and outputs, in registers with one lane per row.
+ * compile with: -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vnni -mfma -mf16c
+ */
 #ifndef WHIT_KERNELS_X86_TILES_AVX512_H
 #define WHIT_KERNELS_X86_TILES_AVX512_H
 
