@@ -87,8 +87,8 @@ typedef enum whit_part {
     WHIT_PART_LOW = 2,        /* low nibbles of I8S, row-major */
     WHIT_PART_PLANE = 3,      /* correction: a second plane of signs on some columns (kernels/corrections.h) */
     WHIT_PART_OUTLIERS = 4,   /* correction: single weights, as columns and i8 values (kernels/corrections.h) */
-    WHIT_PART_FACTOR_A = 5,   /* correction: int8 factor A of a low-rank product B A, then factor B */
-    WHIT_PART_FACTOR_B = 6,
+    WHIT_PART_FACTOR_A = 5,   /* correction: int8 factor A of a low-rank product B A */
+    WHIT_PART_FACTOR_B = 6,   /* correction: int8 factor B of the same product */
     WHIT_PART_COUNT = 8
 } whit_part;
 

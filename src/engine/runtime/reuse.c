@@ -119,8 +119,8 @@ static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_block
 
 /* Prefix at whose end the sequence can resume. */
 struct found {
-    uint32_t n_tokens, n_known; /* length of the prefix; number of ids up to which all closed blocks are in the
-                                 * prefix cache */
+    uint32_t n_tokens, n_known; /* length of the prefix; number of ids up to which every class without a window stores
+                                 * all blocks */
     whit_mark *mark;            /* mark whose tail is needed; NULL: the prefix consists of whole blocks */
 };
 
