@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Serves the Agent Client Protocol, version 1. An editor opens a session for a folder and gives tasks; it receives
- * progress, and every change with a question. Each session is kept in a file of its own after every answer, and
- * "session/load" brings it back in another process. Of several sessions one is open: a prompt to another session opens
- * that instead.
+ * Serves the Agent Client Protocol, version 1. An editor opens sessions for folders and sends prompts; it receives the
+ * answers, the progress, and every change with a question. Each session has a conversation file, which is saved after
+ * every answer, so that "session/load" can open the session in another process. One session is open at a time: a prompt
+ * to another session first closes it and opens the other.
  *
- * A second thread reads the editor's messages, so that "session/cancel" arrives while a model answers; the first thread
- * does all other work. */
+ * A reader thread reads the editor's messages, so that "session/cancel" arrives while a model answers. The main
+ * thread does all other work. */
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,8 +25,8 @@
 #include "base/status.h"
 #include "base/system.h"
 
-#define QUEUE_MAX 256  /* maximum number of waiting messages */
-#define QUEUE_ALL 4096 /* maximum number including requests that wait to be refused, and replies */
+#define QUEUE_MAX 256  /* maximum number of queued messages before further requests are refused */
+#define QUEUE_ALL 4096 /* capacity of the queue, which also holds replies and the requests to be refused */
 
 struct acp {
     const whit_acp_host *host;
@@ -38,18 +38,19 @@ struct acp {
     volatile bool cancel; /* cancels the running task; set with the lock held */
     uint64_t n_calls;
     json_t *shown; /* {id, diff}[]: changes that were shown and not yet written or dropped */
-    /* The two threads share the members below. */
+    /* The reader thread and the main thread share the members below. */
     pthread_mutex_t lock;
     pthread_cond_t more;
     json_t *queue[QUEUE_ALL];
     size_t first, n;
-    char running[32]; /* session of the running prompt; "" between prompts */
+    char running[32]; /* id of the session whose prompt is running; "" if no prompt is running */
     bool ended, is_flooded;
 };
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-/* Replaces a request beyond the limit by the fields needed to refuse it. Takes ownership of `message`. */
+/* Replaces a request that came when the queue was full by the fields needed to refuse it. Takes ownership of
+ * `message`. */
 static json_t *as_busy(json_t *message)
 {
     json_t *id = json_object_get(message, "id");
@@ -85,15 +86,16 @@ static void *read_all(void *user)
     struct acp *a = user;
     json_t *message;
     for (whit_rpc_got got; (got = whit_rpc_read(&a->rpc, -1, &message)) != WHIT_RPC_END;) {
-        if (got == WHIT_RPC_BAD) message = json_null();   /* JSON null is answered as unreadable JSON */
-        if (got == WHIT_RPC_OTHER) message = json_true(); /* JSON true is answered as an invalid request */
+        if (got == WHIT_RPC_BAD) message = json_null(); /* JSON null stands for a line that is not JSON */
+        /* JSON true stands for a line that is JSON but not an object */
+        if (got == WHIT_RPC_OTHER) message = json_true();
         const char *method = json_string_value(json_object_get(message, "method"));
         pthread_mutex_lock(&a->lock);
         if (is_method(message, "session/cancel")) {
             cancel_session(a, session_of(message));
             json_decref(message);
         } else if (a->n >= QUEUE_ALL) {
-            /* The client sends too much: serving ends, since no message may be dropped silently. */
+            /* The client has sent too many messages. Serving ends, since no message may be dropped silently. */
             json_decref(message);
             a->ended = a->is_flooded = true;
             whit_flag_put(&a->cancel, true);
@@ -113,8 +115,9 @@ static void *read_all(void *user)
     return NULL;
 }
 
-/* Returns the next message; NULL at the end of the input. A prompt counts as running from here on. With `wanted` it
- * returns the reply to that request; other messages stay queued, and a cancelled task stops waiting. */
+/* Waits for the next message and removes it from the queue. Returns NULL at the end of the input. If the message is a
+ * prompt, it counts as running from here on. With `wanted` != 0 it returns the reply to the request of that number,
+ * leaves other messages in the queue, and returns NULL if the task is cancelled. */
 static json_t *next(struct acp *a, int64_t wanted)
 {
     json_t *message = NULL;
@@ -159,8 +162,8 @@ static void acp_text(void *user, const char *text, size_t n)
     send_text(user, "agent_message_chunk", text, n);
 }
 
-/* Returns a line for display, without control characters and with hidden characters marked. NULL means that memory ran
- * out. */
+/* Returns a line for display, in which control and hidden characters are replaced by visible marks such as <U+202E>.
+ * NULL means that memory ran out. */
 static json_t *line_of(const char *text)
 {
     whit_buf shown = {0};
@@ -191,8 +194,8 @@ static bool has_only_cr_lf(const char *text, size_t n)
     return has_any;
 }
 
-/* Returns how the line ends of a change are shown. Editors show CR LF as LF. So CR LF is left as it is only if all
- * lines of both sides end in it; if the change brings it, it is marked. */
+/* Returns how the line ends of a change are shown. Editors show CR LF as LF, so CR LF is left unmarked only if all
+ * lines of both sides end in CR LF; a CR LF that the change adds is marked. */
 static whit_plain_kept kept_ends(const whit_change *c)
 {
     const bool stays = c->was && has_only_cr_lf(c->before, c->before_bytes) &&
@@ -200,8 +203,8 @@ static whit_plain_kept kept_ends(const whit_change *c)
     return stays ? WHIT_PLAIN_ENDS : WHIT_PLAIN_LINES;
 }
 
-/* Returns one side of a change for display: text that an editor would not show, or JSON cannot hold, is marked. NULL
- * means that memory ran out. */
+/* Returns one side of a change for display: characters that an editor would not show, or that JSON cannot represent,
+ * are replaced by visible marks. NULL means that memory ran out. */
 static json_t *text_of(const char *text, size_t n, whit_plain_kept kept)
 {
     whit_buf shown = {0};
@@ -239,7 +242,7 @@ static void update_status(struct acp *a, const char *id, const char *status)
     update(a, json_pack("{s:s, s:s, s:s}", "sessionUpdate", "tool_call_update", "toolCallId", id, "status", status));
 }
 
-/* Reports every change that was shown as written (n > 0) or dropped (n = 0). */
+/* Reports every pending change in `shown` as written (n > 0) or dropped (n = 0), and empties `shown`. */
 static void acp_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
 {
     struct acp *a = user;
@@ -251,7 +254,7 @@ static void acp_written(void *user, uint32_t turn, const whit_change *changes, s
     json_array_clear(a->shown);
 }
 
-/* Asks the person in the editor by a separate tool call, which contains the diffs of all files in question. */
+/* Asks the person through the editor with a separate tool call, which contains the diffs of all pending changes. */
 static bool acp_agreed(void *user, const char *reason, size_t n_files)
 {
     struct acp *a = user;
@@ -280,7 +283,7 @@ static bool acp_agreed(void *user, const char *reason, size_t n_files)
     return yes;
 }
 
-/* Keeps the conversation while a task runs; an error is reported when the task ends. */
+/* Saves the conversation while a task runs. Errors are ignored here, since prompt() saves again and reports them. */
 static void acp_keep(void *user)
 {
     whit_error ignored;
@@ -291,7 +294,7 @@ static void acp_keep(void *user)
 static bool acp_ask(void *user, const char *question, whit_buf *answer)
 {
     (void)user, (void)question, (void)answer;
-    return false; /* the protocol has no question with a free answer */
+    return false; /* the protocol has no question with a free-text answer */
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------ */
@@ -306,8 +309,8 @@ static void close_session(struct acp *a)
     a->has_session = false;
 }
 
-/* Closes the open session and opens another entry of `sessions`, with the conversation in its file. Returns false after
- * it has refused the request `id`. */
+/* Closes the open session and opens the session `session` of `sessions`, with the conversation saved in its file.
+ * Returns false if it has refused the request `id`. */
 static bool open_session(struct acp *a, const json_t *id, const char *session)
 {
     const json_t *known = json_object_get(a->sessions, session);
@@ -337,8 +340,8 @@ static bool open_session(struct acp *a, const json_t *id, const char *session)
     return true;
 }
 
-/* Converts a server in the protocol's form, {name, command, args, env}, to the configuration's form; NULL means that it
- * is not a server. */
+/* Converts an MCP server from the protocol's form, {name, command, args, env}, to the configuration's form, {command:
+ * [...], env: {...}}. Returns NULL if `server` does not have the protocol's form. */
 static json_t *read_server(const json_t *server)
 {
     const char *command = json_string_value(json_object_get(server, "command"));
@@ -359,8 +362,8 @@ static json_t *read_server(const json_t *server)
     return made;
 }
 
-/* Reads the servers that the editor names, under names with which names of tools can begin; returns false with the
- * reason if it refuses one. */
+/* Reads the MCP servers that the editor passes. Characters of a server's name that a tool name may not contain become
+ * '-'. Returns false with the reason if it refuses a server. */
 static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
 {
     size_t i;
@@ -388,7 +391,8 @@ static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
     return true;
 }
 
-/* Reads the folder and the servers of a request into `sessions`; returns false after it has refused the request. */
+/* Reads the folder and the MCP servers of a request into `sessions`. Returns false if it has refused the request
+ * `id`. */
 static bool read_session(struct acp *a, const json_t *id, const json_t *params, const char *session)
 {
     const char *given = json_string_value(json_object_get(params, "cwd"));
@@ -422,8 +426,8 @@ static void new_session(struct acp *a, const json_t *id, const json_t *params)
     whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "sessionId", a->session));
 }
 
-/* Checks that a session of an earlier process was kept for this folder, and that its file can be read, while the open
- * session still exists. Errors: argument (no session was kept), format, io. */
+/* Checks, before the open session is closed, that a conversation of an earlier process was saved for this folder and
+ * that its file can be read. Errors: argument (no conversation was saved), format, io. */
 static whit_status check_kept(struct acp *a, const char *session, whit_error *error)
 {
     const char *digits = session + strlen("whit-");
@@ -441,7 +445,7 @@ static whit_status check_kept(struct acp *a, const char *session, whit_error *er
                      "no conversation of this session was kept for this folder; begin one with session/new");
 }
 
-/* Sends a kept conversation to the editor: the texts of both sides, and a line for each call. */
+/* Sends a saved conversation to the editor: the texts of both sides, and one line for each call. */
 static void replay_session(struct acp *a)
 {
     size_t i, k;
@@ -491,7 +495,8 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
     whit_rpc_reply(&a->rpc, id, json_object());
 }
 
-/* Appends the name of a resource: for a file of the project its relative path, which the tools accept. */
+/* Appends the name of a resource: the relative path for a file of the project, since the tools accept relative paths,
+ * and the URI for other resources. */
 static void append_name(const char *folder, const char *uri, whit_buf *task)
 {
     static const char scheme[] = "file://";
@@ -501,7 +506,7 @@ static void append_name(const char *folder, const char *uri, whit_buf *task)
     whit_buf_printf(task, "[%s]\n", is_inside ? path + n + 1 : uri);
 }
 
-/* Reads the texts of a prompt and the names of its other contents. Returns false if the prompt has neither. */
+/* Reads the texts of a prompt and the names of its resources. Returns false if the prompt contains neither. */
 static bool read_prompt(const char *folder, const json_t *params, whit_buf *task)
 {
     size_t i;
@@ -566,7 +571,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     whit_status status = whit_agent_run(&how, a->open.answering, a->open.messages, report, &error);
     whit_error unkept;
     if (host->keep(host->user, &unkept) != WHIT_OK) acp_note(a, unkept.message);
-    acp_written(a, 0, NULL, 0); /* changes that are still pending after a failure are dropped */
+    acp_written(a, 0, NULL, 0); /* after a failure, changes that are still pending are reported as dropped */
     bool spent = host->n_tokens_max && report->tokens_in + report->tokens_out >= host->n_tokens_max;
     const char *reason = "max_turn_requests";
     if (status == WHIT_ERROR_CANCELLED || whit_flag_is_set(&a->cancel))
@@ -611,7 +616,7 @@ static void handle(struct acp *a, const json_t *message)
         prompt(a, id, params);
         pthread_mutex_lock(&a->lock);
         a->running[0] = 0;
-        whit_flag_put(&a->cancel, a->ended); /* a cancelled prompt does not cancel later ones */
+        whit_flag_put(&a->cancel, a->ended); /* cancelling one prompt must not cancel later ones */
         pthread_mutex_unlock(&a->lock);
     } else if (strcmp(method, "session/load") == 0) {
         load_session(a, id, params);
@@ -631,9 +636,9 @@ whit_status whit_acp_serve(const whit_acp_host *host, whit_error *error)
     a->host = host;
     a->rpc.in = host->in;
     a->rpc.out = host->out;
-    a->rpc.cancel = host->stop; /* the flag ends the reader, and thereby the running task */
-    /* Numbers of questions begin at random, so that an answer that comes before its question cannot name it. JSON
-     * readers keep 53 bits of a number. */
+    a->rpc.cancel = host->stop; /* the stop flag ends the reader thread, which cancels the running task */
+    /* Request numbers begin at random, so that an answer sent before its question cannot guess the number. They have 52
+     * bits, since JSON readers keep 53 bits of a number. */
     a->rpc.next_id = (int64_t)(whit_system_draw() >> 12);
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->more, NULL);

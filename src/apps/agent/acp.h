@@ -8,16 +8,17 @@
 
 #include <limits.h>
 
-/* Describes a session that is to be opened. */
+/* Describes a session to be opened. */
 typedef struct whit_acp_wanted {
-    const char *folder, *id; /* id NULL: the host's options name the conversation; both texts stay valid until close */
-    json_t *servers;         /* MCP servers named by the editor; ownership passes to the host */
+    /* id NULL: the host's options name the conversation's file; both strings stay valid until close */
+    const char *folder, *id;
+    json_t *servers; /* MCP servers named by the editor; ownership passes to the host */
     const volatile bool *cancel;
     void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives the answer in pieces */
     void *user;
 } whit_acp_wanted;
 
-/* Holds the parts of an open session; the host owns them. */
+/* The parts of an open session. The host owns them. */
 typedef struct whit_acp_session {
     whit_runner *runner;
     whit_mcp *mcp; /* NULL: the session has no MCP servers */
@@ -26,22 +27,22 @@ typedef struct whit_acp_session {
     whit_agent_report *report;
 } whit_acp_session;
 
-/* Describes the program that owns the models and the conversations. One session is open at a time. */
+/* Callbacks and settings of the program that owns the models and the conversations. One session is open at a time. */
 typedef struct whit_acp_host {
     const char *project, *state_dir;
-    bool has_file; /* the options name the conversation's file, so that no other session can be loaded */
+    bool has_file; /* the options name one conversation file, so no other session can be loaded */
     bool may_write;
     uint32_t n_turns_max, n_tokens_max;
     int in, out; /* descriptors of the connection to the editor */
     const volatile bool *stop;
     /* Finds the model's server if the options name no model. Errors: argument (no server answers). */
     whit_status (*find_server)(void *user, whit_error *error);
-    /* Opens a session; returns false after a line on stderr. close is called in both cases. */
+    /* Opens a session. Returns false after printing the reason on stderr; `close` is called in that case, too. */
     bool (*open)(void *user, const whit_acp_wanted *wanted, whit_acp_session *session);
     void (*close)(void *user);
     /* Saves the open session's conversation to its file. Errors: io. */
     whit_status (*keep)(void *user, whit_error *error);
-    /* Writes the path of the file that keeps a session. Errors: io. */
+    /* Writes the path of a session's conversation file. Errors: io. */
     whit_status (*path)(void *user, const char *folder, const char *id, char path[PATH_MAX], whit_error *error);
     void *user;
 } whit_acp_host;

@@ -12,9 +12,8 @@
 #define LINES_MAX  400
 #define MAP_TOKENS 3000
 
-/* Holds the file that was looked at last, and whether answers leave out its places: a model must not read it, or a link
- * leads to it out of the project. Symbols and mentions come file by file, and each look goes to the disk, so the last
- * result is kept. */
+/* Caches the last decision of is_hidden(). A file is hidden if a model must not read it, or if a link leads from it out
+ * of the project. Results come grouped by file, and each decision reads the disk, so caching one file is enough. */
 struct hiding {
     const char *project;
     char file[PATH_MAX];
@@ -116,6 +115,6 @@ void whit_ask_graph(const char *project, const char *query, const char *name, wh
         whit_buf_printf(result, "error: there is no query '%.40s'; there are " WHIT_ASK_GRAPH_KINDS, query);
     else if (result->size_bytes == before)
         whit_buf_append_str(result, "(nothing)");
-    whit_guard_hide_keys(result); /* keys are hidden, because the map quotes lines */
+    whit_guard_hide_keys(result); /* the map quotes lines of files, which may contain keys */
     whit_graph_close(graph);
 }

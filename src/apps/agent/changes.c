@@ -36,8 +36,8 @@ const whit_change *whit_changes_find(const whit_changes *set, const char *path)
     return NULL;
 }
 
-/* Finds the present text of a path: its staged content or, if it has no staged change, the content of the file.
- * `content` gets the bytes that are read. */
+/* Finds the current text of a path: its staged content or, if it has no staged change, the content of the file, which
+ * is read into `content`. */
 static whit_status begin_change(const whit_changes *set, const char *project, const char *path, whit_buf *content,
                                 whit_change *change, const char **now, size_t *now_bytes, bool *there,
                                 whit_error *error)
@@ -83,7 +83,7 @@ static whit_status add_change(whit_changes *set, whit_change *change, const char
 static whit_status add_file(whit_changes *set, const char *project, const whit_patch *patch,
                             const whit_patch_file *file, const char *path, whit_error *error)
 {
-    whit_buf content[2] = {{0}, {0}}; /* contents before and after */
+    whit_buf content[2] = {{0}, {0}}; /* [0]: text before the change, [1]: text after it */
     whit_patch_result result = {0};
     whit_change change;
     const char *now = NULL;
@@ -95,7 +95,8 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
     if (status == WHIT_OK && there && file->action == WHIT_PATCH_ADD && now_bytes)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch creates this file, but it exists already", path);
-    /* A unified diff lists the deleted lines, "*** Delete File" does not. */
+    /* A unified diff lists the deleted lines and is checked against the file; "*** Delete File" has no hunks to
+     * check. */
     if (status == WHIT_OK && (change.is || file->n_hunks))
         status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
     if (status == WHIT_OK && !change.is && content[1].size_bytes)
@@ -150,7 +151,7 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
                 status = whit_fail(error, WHIT_ERROR_FORMAT,
                                    "%s: the patch has this file twice: put all its changes into one part", name);
         if (status == WHIT_OK) status = add_file(set, project, patch, file, name, error);
-        /* a path that is not allowed is the patch's mistake, not the caller's */
+        /* a forbidden path is an error of the patch, not of the caller */
         if (status == WHIT_ERROR_ARGUMENT && file->path) {
             status = WHIT_ERROR_FORMAT;
             if (error) error->status = status;
@@ -186,7 +187,7 @@ void whit_changes_settle(whit_changes *set)
         bool last = whit_changes_find(set, c.path) == whit_changes_at(set, i);
         bool same = c.was == c.is && c.before_bytes == c.after_bytes &&
             (!c.before_bytes || memcmp(c.before, c.after, c.before_bytes) == 0);
-        /* a change without a path is never found and never written */
+        /* an empty path marks the change for removal by whit_changes_drop() */
         if (!last || same || (!c.was && !c.is)) c.path = "";
         *whit_changes_at(set, i) = c;
     }

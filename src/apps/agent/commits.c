@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Makes the commit in a separate process, for a limited time: libgit2 opens files that the repository names
- * (.gitignore, includes of its configuration), and would block for ever on one that is a pipe. */
+ * Makes the commit in a child process with a time limit: libgit2 opens files that the repository names (.gitignore,
+ * includes of its configuration), and would block for ever if one of them is a pipe. */
 #include "agent/commits.h"
 
 #include "agent/light.h"
@@ -25,8 +25,8 @@ struct work {
     git_commit *parent;
 };
 
-/* Finds the parent of the next commit: the last turn's commit or, before the first turn, HEAD's. A repository without
- * commits leaves the parent NULL. */
+/* Finds the parent of the next commit: the last turn's commit or, before the first turn, HEAD's commit. In a repository
+ * without commits the parent stays NULL. */
 static bool find_parent(struct work *w)
 {
     git_oid id;
@@ -37,8 +37,8 @@ static bool find_parent(struct work *w)
         w->api.git_commit_tree(&w->base, w->parent) == 0;
 }
 
-/* Lists the updates of the tree, and stores each new content as an object. Files that git ignores, files with secrets
- * and removed files that are not in the tree are left out. */
+/* Lists the updates to the parent's tree, and stores each new content as an object. Leaves out files that git ignores,
+ * files with secrets, and deleted files that the tree does not contain. */
 static bool list_updates(struct work *w, const char *project, const whit_change *changes, size_t n,
                          git_tree_update *list, char (*paths)[PATH_MAX], size_t *n_list)
 {
@@ -58,7 +58,7 @@ static bool list_updates(struct work *w, const char *project, const whit_change 
             w->api.git_blob_create_from_buffer(&update->id, w->repository, c->after_bytes ? c->after : "",
                                                c->after_bytes) != 0)
             return false;
-        if (!c->is) { /* an entry that is not in the tree cannot be removed from it */
+        if (!c->is) { /* git refuses to remove an entry that the tree does not contain */
             if (!w->base || w->api.git_tree_entry_bypath(&entry, w->base, path) != 0) continue;
             w->api.git_tree_entry_free(entry);
         }
@@ -80,7 +80,7 @@ static bool commit(struct work *w, size_t n, const git_tree_update *list, const 
         w->api.git_signature_now(&author, "whit agent", "agent@localhost") == 0 &&
         w->api.git_commit_create(&id, w->repository, NULL, author, author, NULL, message, tree, w->parent ? 1 : 0,
                                  parents) == 0;
-    /* If another agent has created or moved the ref meanwhile, this fails and leaves the ref unchanged. */
+    /* If another agent has created or moved the ref meanwhile, creating it fails and leaves the ref unchanged. */
     if (ok && has_ref)
         ok = w->api.git_reference_create_matching(&reference, w->repository, WHIT_COMMITS_REF, &id, 1, &before, NULL) ==
             0;
@@ -126,7 +126,7 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
     return status;
 }
 
-/* Holds a commit to make, and its outcome, which the process sends back. */
+/* A commit to make, and its outcome, which the child process sends back. */
 struct turn {
     const char *project, *message;
     const whit_change *changes;

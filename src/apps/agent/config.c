@@ -18,7 +18,7 @@ static whit_status wrong(whit_error *error, const char *name, const char *key, c
     return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%.60s' must be %s", name, key, wanted);
 }
 
-/* Appends the strings of a JSON list to `list`. */
+/* Appends the strings of a JSON list to `list`, which has room for LIST_MAX of them. */
 static whit_status add_list(const char **list, const json_t *value, const char *name, const char *key,
                             whit_error *error)
 {
@@ -36,7 +36,7 @@ static whit_status add_list(const char **list, const json_t *value, const char *
     return WHIT_OK;
 }
 
-/* Returns whether an object has the form of a server's variables: {NAME: value}. */
+/* Returns whether an object is a valid set of environment variables for a server: {NAME: value}. */
 static bool is_environment(const json_t *variables)
 {
     const char *name;
@@ -58,7 +58,7 @@ static whit_status check_servers(const json_t *servers, const char *name, whit_e
     {
         const json_t *command = json_object_get(server, "command");
         if (!*key || strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(key) ||
-            /* mcp.h says why "__" is not allowed */
+            /* "__" is not allowed, since it separates the parts of a tool's name (mcp.h) */
             strlen(key) > 32 || strstr(key, "__") || *key == '_' || key[strlen(key) - 1] == '_')
             return wrong(error, name, key, "a name of letters, digits, - and single _ between them, 32 at most");
         if (!json_array_size(command)) return wrong(error, name, key, "an object with \"command\": [program, ...]");
@@ -95,7 +95,7 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
         else if (strcmp(key, "command_seconds") == 0) {
             json_int_t seconds = json_integer_value(value);
             if (seconds < 1 || seconds > 86400) return wrong(error, name, key, "a number of seconds, 1 to 86400");
-            /* a project cannot give more time than the user's file, if that sets a limit */
+            /* a project may shorten the time limit of the user's file, but not extend it */
             if (!is_projects || !config->command_s || seconds < config->command_s)
                 config->command_s = (uint32_t)seconds;
         } else if (is_projects) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds the server of models that runs on this machine, for whit agent and whit edit without -m and --url. */
+ * Finds a running model server on this machine, for whit agent and whit edit without -m and --url. */
 #include "agent/find_server.h"
 #include "agent/guard.h"
 #include "base/file.h"
@@ -15,7 +15,8 @@
 
 enum { TIMEOUT_MS = 1500, LIST_BYTES_MAX = 1 << 20 };
 
-/* These are the usual servers. A variable that the server itself reads may name another port. */
+/* Known model servers: the environment variable that may set the port, the usual address, and the programs that use
+ * it. */
 static const struct {
     const char *variable, *usual, *what;
 } servers[] = {
@@ -24,8 +25,8 @@ static const struct {
 };
 enum { N_SERVERS = sizeof servers / sizeof *servers };
 
-/* Writes the address of server i, such as "127.0.0.1:8080": this machine, with the port of the server's variable or the
- * usual port. */
+/* Writes the address of server i, such as "127.0.0.1:8080": always this machine, with the port from the server's
+ * variable or the usual port. */
 static void write_address(size_t i, char address[64])
 {
     const char *given = getenv(servers[i].variable), *port = given ? strrchr(given, ':') : NULL;
@@ -36,8 +37,8 @@ static void write_address(size_t i, char address[64])
         snprintf(address, 64, "%s", servers[i].usual);
 }
 
-/* The owner of the server at a port of this machine is read from /proc/net/tcp, where the kernel names the owners of
- * sockets. */
+/* Owner of the process that listens on a local port, read from /proc/net/tcp and /proc/net/tcp6, which list the user id
+ * of each socket. */
 enum owner { OWNER_UNKNOWN, OWNER_SELF, OWNER_SYSTEM, OWNER_OTHER };
 
 static enum owner owner_of(unsigned port)
@@ -65,8 +66,7 @@ static enum owner owner_of(unsigned port)
     return owner;
 }
 
-/* Picks a model of a list in the form of /v1/models: the first that is not for embeddings; NULL means that there is no
- * such model. */
+/* Picks the first model of a /v1/models list that is not an embedding model. Returns NULL if there is no such model. */
 static const char *pick_model(const json_t *list)
 {
     size_t i;
@@ -79,7 +79,8 @@ static const char *pick_model(const json_t *list)
     return NULL;
 }
 
-/* Asks a server for its models; returns false if it belongs to another user, does not answer or has no model. */
+/* Asks a server for its models. Returns false if the server belongs to another user, does not answer or has no
+ * model. */
 static bool ask_server(const char *address, const char *wanted, whit_found_server *found)
 {
     char url[256];

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
- * Finds the server of models that runs on this machine, and reads the key of an endpoint. */
+ * Finds a running model server on this machine, and reads the key of an endpoint. */
 #ifndef WHIT_AGENT_FIND_SERVER_H
 #define WHIT_AGENT_FIND_SERVER_H
 
 #include "base/items.h"
 #include "base/status.h"
 
-/* Reads the endpoint's key, ended by a zero byte: from a file that nobody else may read or, without a file, from
- * $WHIT_API_KEY; the key is "" if neither is set. Errors: argument (others may read the file, or it contains no key),
- * io, memory. */
+/* Reads the endpoint's key, ended by a zero byte: from key_file, which nobody else may read, or, if key_file is NULL,
+ * from $WHIT_API_KEY. The key is "" if neither is set. Errors: argument (others may read the file, or it contains no
+ * key), io, memory. */
 whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *error);
-/* Describes a server of models on this machine; zero-initialised: not found. */
+/* A model server on this machine; zero-initialised: not found. */
 typedef struct whit_found_server {
-    /* notes: lines for the person, each with its line feed; texts: storage of `url` and `name` */
+    /* notes: messages for the person, each ended by a line feed; texts: storage of `url` and `name` */
     whit_buf texts, notes;
     const char *url, *name;
     unsigned port;
     bool hides_key; /* the server is not the person's own, so it must not get $WHIT_API_KEY */
 } whit_found_server;
-/* Finds whit serve, llama.cpp or Ollama, and its first model or the model `wanted` (may be NULL). The caller frees
- * `found` in every case. Errors: argument (no server answers; the message says what to do). */
+/* Finds a running server (whit serve, llama.cpp or Ollama) and its first model, or the model `wanted` (may be NULL).
+ * The caller frees `found` in every case. Errors: argument (no server answers; the message says what to do). */
 whit_status whit_find_server(const char *wanted, whit_found_server *found, whit_error *error);
 void whit_found_server_free(whit_found_server *found);
 /* Checks that the server has not been replaced by another user's since it was found; this is done before each request

@@ -14,14 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FOLDERS_DEEP 64 /* maximum depth of folders that are open at once */
+#define FOLDERS_DEEP 64 /* maximum number of nested folders that are held open during a removal */
 
 bool whit_agent_path_is_plain(const char *path)
 {
     if (!*path || !whit_path_is_relative(path)) return false;
     for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
         size_t n = strcspn(part, "/");
-        if (memchr(part, '\n', n)) return false; /* a line feed is refused, because a diff names a file in one line */
+        /* a diff has each file name in one line, so a name must not contain a line feed */
+        if (memchr(part, '\n', n)) return false;
         if ((n == 2 && memcmp(part, "..", 2) == 0) || (n == 1 && *part == '.') || !n) return false;
     }
     return true;
@@ -85,7 +86,8 @@ int whit_agent_open_folder(int folder, const char *name)
     struct stat info;
     int path = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (path < 0) return -1;
-    snprintf(own, sizeof own, "/proc/self/fd/%d", path); /* this name means the folder itself, even if it was renamed */
+    /* this name refers to the open folder itself, even if the folder was renamed */
+    snprintf(own, sizeof own, "/proc/self/fd/%d", path);
     if (fstat(path, &info) == 0 && (info.st_mode & 0700) != 0700) (void)chmod(own, (info.st_mode & 0777) | 0700);
     int fd = openat(path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), failure = errno;
     close(path);
@@ -93,8 +95,8 @@ int whit_agent_open_folder(int folder, const char *name)
     return fd;
 }
 
-/* Describes the removal of folders that are too deep to be reached with open descriptors: each is moved up to `top`,
- * under a name that nobody can foresee, and removed from there. */
+/* State of a recursive removal. A folder nested too deeply to be reached through open descriptors is moved up to `top`,
+ * under a random name, and removed from there. */
 struct removal {
     int top;
     uint64_t random;
@@ -135,7 +137,7 @@ void whit_agent_remove_all(int folder, const char *name)
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return;
     randombytes_buf(&r.random, sizeof r.random);
     remove_below(&r, folder, name, 0);
-    for (uint32_t i = 0; i < r.n_moved; i++) { /* n_moved may grow meanwhile */
+    for (uint32_t i = 0; i < r.n_moved; i++) { /* remove_below() may increase n_moved */
         name_moved(&r, i, moved);
         remove_below(&r, folder, moved, 0);
     }

@@ -6,13 +6,13 @@
 
 #define WHY_BYTES 8000
 #define DEPTH_MAX 4096
-#define COPY_NAME "gate" /* name of the scratch copy that only checks use */
+#define COPY_NAME "gate" /* name of the scratch copy in which the checks run */
 
 /* ---- brackets ---------------------------------------------------------------------------------- */
 
 typedef enum quoting { QUOTE_C, QUOTE_GO, QUOTE_PYTHON } quoting;
 
-/* Returns the line of the first unmatched bracket; 0 if all match. Strings and comments are skipped. */
+/* Returns the line (from 1) of the first unmatched bracket; 0 if all match. Skips strings and comments. */
 static size_t first_lone_bracket(const char *text, size_t n, quoting how)
 {
     struct open {
@@ -38,7 +38,7 @@ static size_t first_lone_bracket(const char *text, size_t n, quoting how)
             for (i += 2; i + 1 < n && !(text[i] == '*' && text[i + 1] == '/'); i++) line += text[i] == '\n';
             i++;
         } else if (c == '"' || (how == QUOTE_GO && c == '`') ||
-                   /* the mark in a number such as 1'000 begins no text */
+                   /* a quote after a digit, as in 1'000, does not begin a literal */
                    (c == '\'' && !(i && text[i - 1] >= '0' && text[i - 1] <= '9'))) {
             for (i++; i < n && text[i] != c && (text[i] != '\n' || c == '`'); i++) {
                 line += text[i] == '\n';
@@ -76,9 +76,9 @@ static size_t count_word(const char *text, size_t n, const char *word)
     return count;
 }
 
-/* Returns whether a change breaks the balance of brackets. Both sides of an #if may open the same bracket, and a raw
- * string may contain any. So text that was not balanced before need not be balanced after, and texts with new
- * conditions are not judged. */
+/* Returns whether a change breaks the balance of brackets; *line gets the unmatched bracket's line. A text that was
+ * unbalanced before may stay unbalanced. C texts whose number of #if, #el... or raw strings changes are not judged:
+ * both sides of an #if may open the same bracket, and a raw string may contain any. */
 static bool brackets_are_worse(const whit_change *c, quoting how, size_t *line)
 {
     static const char *const words[] = {"#if", "# if", "#el", "R\""};
@@ -91,7 +91,7 @@ static bool brackets_are_worse(const whit_change *c, quoting how, size_t *line)
     return true;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------ */
+/* ---- checks -------------------------------------------------------------------------------------- */
 
 static size_t count_marks(const char *text, size_t n)
 {
@@ -111,9 +111,8 @@ static bool is_json(const char *text, size_t n, json_error_t *at)
     return value != NULL;
 }
 
-/* Looks at the syntax of one change for text that was correct and is not any more, or new text that is not correct.
- * Brackets outside strings and comments are counted, JSON is parsed, marks of merges are found. If the change is
- * refused, it appends the reason and returns false. */
+/* Checks the syntax of one change: no added conflict markers, valid JSON, balanced brackets. A text that was already
+ * wrong before may stay wrong. If the change is refused, appends the reason to `why` and returns false. */
 static bool gate_syntax(const whit_change *c, whit_buf *why)
 {
     static const char *const c_like[] = {".c", ".h", ".cc", ".cpp", ".hpp", ".java", NULL}, *const go[] = {".go", NULL},
@@ -143,7 +142,7 @@ static bool gate_syntax(const whit_change *c, whit_buf *why)
     return true;
 }
 
-/* Runs the checks one after another in the locked copy, which the first check opens. */
+/* Runs the checks one after another in the scratch copy, which the first check opens and locks. */
 static whit_status run_checks(whit_runner *runner, whit_scratch *scratch, const whit_changes *staged,
                               bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                               whit_error *error)

@@ -6,13 +6,14 @@
 
 #include "agent/runs.h"
 
-/* Runs the whole gate: the syntax of every change, then the checks of the runner's configuration in its copy "gate" of
- * the project. *passed becomes false if a check fails, and `why` then gets the failure, for the model. `on_check` (may
- * be NULL) is told each command, and prevents it by returning false. Errors: errors of whit_runner_run. */
+/* Runs all checks before writing: the syntax of every change, then the commands of the runner's configuration in the
+ * scratch copy "gate". If a check fails, *passed becomes false and `why` gets the failure, for the model. `on_check`
+ * (may be NULL) is called with each command, and forbids it by returning false. Errors: those of whit_runner_run. */
 whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
                            bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                            whit_error *error);
-/* Records that the changes of the last pass were written, so that the files that its checks built are reused. */
+/* Records that the changes of the last successful whit_gate_pass() were written, so that the next pass reuses the files
+ * that the checks built. */
 void whit_gate_written(whit_runner *runner);
 
 #endif

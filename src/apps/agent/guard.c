@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Holds the lists of guarded names and of the forms of keys, and compares names with them. */
+ * Lists the guarded names and the forms of keys, and matches paths and texts against them. */
 #include "agent/guard.h"
 #include "base/items.h"
 #include "base/path.h"
@@ -18,7 +18,7 @@
 
 /* ---- lists ------------------------------------------------------------------------------------- */
 
-/* These are patterns of fnmatch() for one part of a path, in small letters. */
+/* Patterns of fnmatch() in lower case, each for one part of a path. */
 static const char *const secrets[] = {
     /* version control */
     ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", ".git-credential*",
@@ -39,7 +39,7 @@ static const char *const secrets[] = {
     /* histories of typed commands */
     ".*_history", ".history", ".lesshst", ".viminfo"};
 
-/* Programs neither run these dot files nor take commands from them. */
+/* Dot files that programs neither run nor read commands from. */
 static const char *const harmless[] = {".gitignore",
                                        ".gitkeep",
                                        ".keep",
@@ -61,8 +61,9 @@ static const char *const harmless[] = {".gitignore",
                                        ".stylelintignore",
                                        ".markdownlintignore"};
 
-/* Programs obey files with these other names: files of CI, git's hooks wherever core.hooksPath leads, instructions for
- * agents, tasks that run by themselves, start files, and files that are read before a build file of the project. */
+/* Names, without a leading dot, of files that programs obey: files of CI, git's hooks wherever core.hooksPath leads,
+ * instructions for agents, tasks that start by themselves, start-up files, and files that are read before a build file
+ * of the project. */
 static const char *const obeyed[] = {"jenkinsfile*",
                                      "appveyor.y*ml",
                                      "azure-pipelines.y*ml",
@@ -153,14 +154,14 @@ static const char *const obeyed[] = {"jenkinsfile*",
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* This is the length of the longest name after it is folded: U+FDFA alone, of three bytes, becomes eighteen
- * characters. */
+/* Maximum length of a folded name: U+FDFA, which has three bytes, becomes eighteen characters. */
 #define FOLDED_MAX (12 * NAME_MAX)
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-/* Writes a part of a path in the form in which the most lenient file system compares it: case folded, compatible and
- * ignorable characters normalised (NFKC_Casefold), without a stream and without dots and blanks at its end. */
+/* Writes a part of a path as the most lenient file systems compare it: NFKC_Casefold (case folded, compatibility
+ * characters normalised, ignorable characters removed), without a stream (":NAME") and without trailing dots and
+ * spaces. */
 static void fold_part(const char *part, size_t n, char out[FOLDED_MAX + 1])
 {
     utf8proc_uint8_t *folded = NULL;
@@ -171,7 +172,7 @@ static void fold_part(const char *part, size_t n, char out[FOLDED_MAX + 1])
     if (got >= 0) {
         n_out = (size_t)got < FOLDED_MAX ? (size_t)got : FOLDED_MAX;
         memcpy(out, folded, n_out);
-    } else { /* the part is not UTF-8 */
+    } else { /* the part is not UTF-8, so only ASCII letters are folded */
         for (; n_out < n && n_out < FOLDED_MAX; n_out++)
             out[n_out] = (char)(part[n_out] >= 'A' && part[n_out] <= 'Z' ? part[n_out] + 32 : part[n_out]);
     }
@@ -188,7 +189,7 @@ static bool is_short_name(const char *part)
     return n && n <= 6 && part[n] == '~' && part[n + 1] >= '0' && part[n + 1] <= '9' && strcspn(part, ".") <= 8;
 }
 
-/* Returns whether the short name STEM~N could stand for a name that the pattern matches. */
+/* Returns whether a short name of the form STEM~N may abbreviate a name that the pattern matches. */
 static bool may_stand_for(const char *part, const char *pattern)
 {
     size_t n = strcspn(part, "~");
@@ -235,8 +236,8 @@ static bool has_part(const char *path, bool (*is_one)(const char *part))
     return false;
 }
 
-/* Returns whether a file is named HEAD, or lies below a folder with a file HEAD. Git takes a folder with HEAD, objects
- * and refs for a repository, and its `config` names programs that git runs. */
+/* Returns whether a path names a file HEAD, or lies below a folder that contains a file HEAD. Git treats a folder with
+ * HEAD, objects and refs as a repository, and runs programs that its `config` names. */
 static bool is_repository_part(const char *project, const char *path)
 {
     char part[FOLDED_MAX + 1], entry[PATH_MAX];
@@ -251,8 +252,7 @@ static bool is_repository_part(const char *project, const char *path)
     return false;
 }
 
-/* Returns whether make would read a new "makefile" instead of the project's Makefile, which comes after it in make's
- * order. */
+/* Returns whether the path is a new "makefile" next to an existing Makefile: make would read the new file instead. */
 static bool precedes_makefile(const char *project, const char *path)
 {
     char entry[PATH_MAX];
@@ -277,8 +277,8 @@ bool whit_guard_is_configuration(const char *project, const char *path)
 
 /* ---- texts ------------------------------------------------------------------------------------- */
 
-/* Describes a form of token: its beginning, and the minimum number of characters of its alphabet that follow. Sources:
- * the vendors' pages on secret scanning, and the formats of their documentation. */
+/* A form of token: its prefix, and the minimum number of token characters after it. Sources: the vendors' pages on
+ * secret scanning, and their documentation of the formats. */
 static const struct token_form {
     const char *begin;
     size_t n_least;
@@ -328,12 +328,12 @@ static bool is_key_char(char c)
     return is_token_char(c) ? c != '_' && c != '-' && c != '.' : c == '+' || c == '/' || c == '=';
 }
 
-/* Returns the length of the token at the beginning of a text, or 0. A token contains both letters and digits; words of
- * a text with the same beginning do not. */
+/* Returns the length of the token at the beginning of a text, or 0. A token must contain both letters and digits,
+ * unlike an ordinary word with the same prefix. */
 static size_t token_bytes(const char *text, size_t n)
 {
     for (size_t i = 0; i < COUNT(forms); i++) {
-        /* nearly all forms are passed over here */
+        /* nearly all forms fail this comparison of two bytes */
         if (n < 2 || text[0] != forms[i].begin[0] || text[1] != forms[i].begin[1]) continue;
         size_t n_begin = strlen(forms[i].begin), end = n_begin;
         bool digit = false, letter = false;
@@ -347,8 +347,8 @@ static size_t token_bytes(const char *text, size_t n)
     return 0;
 }
 
-/* Returns the length of "-----BEGIN ... PRIVATE KEY-----" and the key after it, whose lines may end as in JSON; 0 if
- * the text only mentions the header. */
+/* Returns the length of a private key in PEM or PuTTY form at the beginning of a text, whose lines may end in "\n" or
+ * in the escapes of a JSON string. Returns 0 if the text only mentions the header. */
 static size_t private_key_bytes(const char *text, size_t n)
 {
     static const char begin[] = "-----BEGIN ", words[] = "PRIVATE KEY", putty[] = "PuTTY-User-Key-File-";
@@ -366,19 +366,19 @@ static size_t private_key_bytes(const char *text, size_t n)
         if (escaped || text[at] == '\n' || text[at] == '\r') {
             line = 0;
         } else if (is_key_char(text[at])) {
-            n_key += ++line > 30; /* a line of more than 30 characters belongs to a key, since words are shorter */
+            n_key += ++line > 30; /* only the lines of a key run to more than 30 characters; words are shorter */
         } else if (n_key || (text[at] == '"' || text[at] == '\'')) {
             break;
         }
-        if (!n_key && at > 600) break; /* headers such as Proc-Type may come before the key */
+        if (!n_key && at > 600) break; /* gives up after 600 bytes, the room for headers such as Proc-Type */
     }
     if (!n_key) return 0;
     const char *end = memmem(text + at, n - at < 100 ? n - at : 100, "KEY-----", 8);
     return end ? (size_t)(end - text) + 8 : at;
 }
 
-/* Returns whether a token may begin at text[at]. Letters before it that end an escape sequence are not part of a word:
- * "\n" and "\u003d" of JSON, "%3D" of addresses, colours of terminals (ESC [ 3 2 m). */
+/* Returns whether a token may begin at text[at]. It may not within a word, but it may directly after an escape sequence
+ * that ends in a letter or digit: "\n" and "\u003d" in JSON, "%3D" in URLs, terminal colours (ESC [ 3 2 m). */
 static bool begins_word(const char *text, size_t at)
 {
     if (at == 0 || !is_token_char(text[at - 1])) return true;
@@ -391,12 +391,12 @@ static bool begins_word(const char *text, size_t at)
     return first >= 2 && text[first - 1] == '[' && text[first - 2] == '\033';
 }
 
-/* These are the keys that whit_guard_know_key has added. A slot is filled once and never emptied: threads read them
- * meanwhile. */
+/* Keys that whit_guard_know_key() has added. A slot is filled once and never emptied, since other threads read the
+ * slots without a lock. */
 static _Atomic(char *) known_keys[16];
 
-/* Returns whether a text is a key and not a word: programs that want a key for a server on this machine are given
- * "none" or "ollama". */
+/* Returns whether a text can be a key: a program that demands a key for a local server is given a word such as "none"
+ * or "ollama", which must not be hidden. */
 static bool is_key(const char *key)
 {
     enum { KEY_MIN = 8 };
@@ -418,16 +418,15 @@ bool whit_guard_know_key(const char *key)
     return false;
 }
 
-/* i: below COUNT(known_keys) that key, from there on $WHIT_API_KEY. Returns NULL if there is no such key. */
+/* Returns entry i of known_keys, or $WHIT_API_KEY for i = COUNT(known_keys); NULL if it is not set or not a key. */
 static const char *known_key(size_t i)
 {
     const char *key = i < COUNT(known_keys) ? atomic_load(&known_keys[i]) : getenv("WHIT_API_KEY");
     return is_key(key) ? key : NULL;
 }
 
-/* Returns the first place from `begin` on of an endpoint's key, which is $WHIT_API_KEY or a key of known_keys, whatever
- * its form. *n_key gets the key's length, with those of keys that overlap it. If the text contains no such key, returns
- * n and sets *n_key to 0. */
+/* Returns the position of the first endpoint's key (known_keys or $WHIT_API_KEY) at or after `begin`. *n_key gets its
+ * length, extended over other keys that overlap it. Returns n and sets *n_key to 0 if there is no such key. */
 static size_t find_known(const char *text, size_t n, size_t begin, size_t *n_key)
 {
     size_t first = n;
@@ -439,14 +438,14 @@ static size_t find_known(const char *text, size_t n, size_t begin, size_t *n_key
         first = (size_t)(found - text);
         *n_key = strlen(key);
     }
-    /* other keys that overlap it, or of which it is the beginning, until none adds a byte */
+    /* extend the match over other keys that overlap it or begin with it, until no key adds a byte */
     for (size_t i = 0; *n_key && i <= COUNT(known_keys); i++) {
         const char *key = known_key(i);
         const size_t end = first + *n_key, bytes = key ? strlen(key) : 0;
         const char *found = key ? memmem(text + first, n - first, key, bytes) : NULL;
         if (!found || (size_t)(found - text) >= end || (size_t)(found - text) + bytes <= end) continue;
         *n_key = (size_t)(found - text) + bytes - first;
-        i = SIZE_MAX; /* begins anew with the first key */
+        i = SIZE_MAX; /* start again with the first key */
     }
     return first;
 }
@@ -527,7 +526,7 @@ static bool lies_in(const char *path, const char *folder)
     struct stat wanted, there;
     if (snprintf(at, sizeof at, "%s", path) >= (int)sizeof at) return true;
     bool exists = stat(folder, &wanted) == 0;
-    if (!exists) { /* its parent and its name are compared */
+    if (!exists) { /* compare the parent folder and the folded name */
         snprintf(real, sizeof real, "%s", folder);
         *strrchr(real, '/') = 0;
         if (stat(real, &wanted) != 0) return false;

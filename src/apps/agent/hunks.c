@@ -16,9 +16,9 @@ static const whit_diff_hunk *spans_of(const whit_hunks *hunks)
     return WHIT_ITEMS(const whit_diff_hunk, &hunks->spans);
 }
 
-/* Appends one of the two names of a diff, as git writes it: in quotes if a reader would take it for another name,
- * because a tab begins a time, and a blank at a name's end is not seen. Names are plain paths, which have no line
- * ends. */
+/* Appends one of a diff's two file names, ended by a zero byte, in git's form. A name with a tab, a quote, a backslash,
+ * or a space at either end is quoted, since a reader takes a tab for the end of the name and does not see an outer
+ * space. Names contain no line feeds. */
 static void write_name(const char *begin, const char *path, bool is_there, whit_buf *name)
 {
     if (!is_there) {
@@ -40,8 +40,8 @@ static void write_name(const char *begin, const char *path, bool is_there, whit_
     whit_buf_append(name, "", 1);
 }
 
-/* Writes the diff of a change and appends its hunks to `spans`. The diff of an empty file that is made or deleted has
- * the names alone. */
+/* Writes the diff of a change and appends its hunks to `spans`. The diff of a created or deleted empty file consists of
+ * the file names only. */
 static whit_status write_diff(const whit_change *c, whit_buf *out, whit_buf *spans, whit_error *error)
 {
     whit_buf names[2] = {{0}, {0}};
@@ -79,19 +79,19 @@ static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_erro
     WHIT_TRY(write_diff(c, &hunks->texts, &hunks->spans, error));
     size_t n = hunks->spans.size_bytes / sizeof(whit_diff_hunk) - n_before;
     bool ok = true;
-    if (!n) { /* the change makes or deletes an empty file */
+    if (!n) { /* the change creates or deletes an empty file */
         whit_diff_hunk whole = {.text_begin = begin, .text_end = hunks->texts.size_bytes};
         ok = whit_buf_append(&hunks->spans, &whole, sizeof whole);
         n = 1;
     } else {
-        /* the first hunk includes the names */
+        /* the first hunk also covers the lines with the file names */
         (WHIT_ITEMS(whit_diff_hunk, &hunks->spans) + n_before)->text_begin = begin;
     }
     ok = ok && whit_buf_append(&hunks->counts, &n, sizeof n) && !hunks->texts.failed;
     return ok ? WHIT_OK : whit_fail_memory(error, "the hunks of a patch", hunks->texts.size_bytes);
 }
 
-/* Writes the text of each hunk as it is shown to a person. */
+/* Writes the text of each hunk to `shown` in the form for display. */
 static bool show_texts(whit_hunks *hunks)
 {
     size_t *ends = calloc(hunks->n + 1, sizeof *ends);

@@ -9,8 +9,8 @@
 #include <strings.h>
 
 struct files {
-    whit_buf paths; /* char *[] */
-    size_t n_there; /* number of this walk's files that are among `among`, the paths of the other walk */
+    whit_buf paths; /* char *[]: the files that the first walk found */
+    size_t n_there; /* number of files of the second walk that are also in `among`, the paths of the first walk */
     const whit_buf *among;
     bool failed;
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Finds the effect of a changed .gitignore: ignored files are not copied for commands, so checks do not see them. */
+ * Finds whether a change of a .gitignore hides files from checks: ignored files are not copied for commands. */
 #ifndef WHIT_AGENT_IGNORED_H
 #define WHIT_AGENT_IGNORED_H
 
 #include "agent/turns.h"
 
-/* Returns whether the change of a .gitignore, which is at `below` after resolving links, ignores files of the
- * project that were not ignored before. Returns false for other files, and true if memory runs out, so that it
- * cannot decide. */
+/* Returns whether a change of a .gitignore hides files of the project that were not ignored before. `below` is the
+ * file's path below the project with links resolved. Returns false for other files, and true if memory runs out, since
+ * the question is then undecided. */
 bool whit_ignored_more(const char *project, const char *below, const whit_change *change);
 
 #endif

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Resolves a path: the nearest existing folder with links followed, and the rest of the path. `real` gets the whole
- * path; the result is the part below the project, or "" if the path is outside of it. */
+/* Resolves links in the nearest existing parent of a path, and appends the rest of the path. `real` gets the whole
+ * path. Returns the part below the project, or "" if the path lies outside it. */
 static const char *real_below(const char *project, const char *path, char real[PATH_MAX])
 {
     char folder[PATH_MAX], whole[PATH_MAX];
@@ -34,7 +34,7 @@ static const char *real_below(const char *project, const char *path, char real[P
         if (!slash || (size_t)(slash - folder) < n) return "";
         *slash = 0;
     }
-    const char *rest = whole + strlen(folder); /* the rest with its leading slash, or "" */
+    const char *rest = whole + strlen(folder); /* the part that does not exist, with its leading slash, or "" */
     size_t n_real = strlen(real);
     if (n_real + strlen(rest) >= PATH_MAX) return "";
     memcpy(real + n_real, rest, strlen(rest) + 1);
@@ -42,8 +42,8 @@ static const char *real_below(const char *project, const char *path, char real[P
     return strncmp(real, project, n) == 0 && real[n] == '/' ? real + n + 1 : "";
 }
 
-/* Returns whether a line contains control characters, which command a terminal, or end lines for some programs. Tabs,
- * form feeds and CR LF are usual and allowed. */
+/* Returns whether a line contains control characters, which may command a terminal or end a line in some programs.
+ * Tabs, form feeds and CR LF are allowed. */
 static bool has_controls(const char *line, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -53,7 +53,7 @@ static bool has_controls(const char *line, size_t n)
     return false;
 }
 
-/* Returns whether a new line contains characters that are invisible or displayed elsewhere. */
+/* Returns whether a changed or added line contains characters that are invisible or change the order of display. */
 static bool adds_hidden(const whit_change *c)
 {
     whit_buf runs = {0};
@@ -76,7 +76,8 @@ static bool adds_hidden(const whit_change *c)
     return found;
 }
 
-/* Returns the reason that lies in what is on disk: folders, links and other files may change while a person reads. */
+/* Returns the reason that follows from the path and the disk, or NULL. It may change while a person reads, since
+ * folders, links and other files may change. */
 static const char *red_by_place(const char *project, const whit_change *change)
 {
     char real[PATH_MAX];
@@ -140,7 +141,7 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
         const whit_change *c = whit_changes_at(set, i);
         const char *reason = red_by_place(project, c);
         bool is_new = reason && (!c->reason || strcmp(reason, c->reason) != 0);
-        /* if a person left out the hunk of the first reason, the rest of the text may have another one */
+        /* with the first reason's hunk left out, the rest of the text may have another reason */
         if (!reason && !c->reason) is_new = red_by_text(c) != NULL;
         if (is_new || c->place != whit_project_place(project, c->path)) return c;
     }
@@ -153,7 +154,7 @@ bool whit_light_secret(const char *project, const char *path)
     const char *below = real_below(project, path, real), *name = strrchr(real, '/');
     if (whit_guard_is_secret(path) || whit_guard_is_secret(below)) return true;
     const whit_guard_folder folder = whit_guard_folder_of(real);
-    /* The user's settings contain the variables of MCP servers, and these may be keys. */
+    /* The user's settings contain environment variables of MCP servers, which may be keys. */
     return folder == WHIT_GUARD_STATE || (folder == WHIT_GUARD_CONFIG && name && strcasecmp(name, "/agent.json") == 0);
 }
 
@@ -193,8 +194,8 @@ ssize_t whit_light_read_line(const char *question, size_t n_question, const char
     return got;
 }
 
-/* Reads the line that is typed at the question, without its line end. Returns false without a terminal, at its end and
- * at Ctrl-C. */
+/* Reads the line typed in answer to a question, without its line end. Returns false if there is no terminal, at the end
+ * of its input, and at Ctrl-C. */
 static bool read_answer(const char *question, char *answer, size_t room)
 {
     enum { QUESTION_BYTES = 4096 + PATH_MAX * 2 };
@@ -202,10 +203,10 @@ static bool read_answer(const char *question, char *answer, size_t room)
     int n = snprintf(line, sizeof line, "%s", question);
     *answer = 0;
     if (n < 0 || (size_t)n >= sizeof line) return false;
-    /* The reason contains a path that a model chose: control characters must not reach the terminal. */
+    /* The question may contain a path that a model chose, so its control characters are removed for the terminal. */
     ssize_t got = whit_light_read_line(line, whit_plain_line(line, (size_t)n), "", answer, room - 1);
     for (ssize_t i = 0; i < got; i++)
-        if (!answer[i]) answer[i] = '?'; /* a zero byte would hide the words after it */
+        if (!answer[i]) answer[i] = '?'; /* a zero byte would end the string and hide the rest of the answer */
     if (got > 0) answer[got] = 0;
     if (got > 0) answer[strcspn(answer, "\r\n")] = 0;
     return got > 0;
@@ -229,9 +230,9 @@ static void explain_answers(const char *letters)
         if (strchr(letters, answers[i].letter)) (void)whit_light_tell(answers[i].help, strlen(answers[i].help));
 }
 
-/* Asks a question on the terminal until the answer is one of `letters` ("ynhe"); "?" explains them. Words that a model
- * chose in the question are made safe for the terminal. Words that follow a no, or several words instead of a letter,
- * are a no with these words, which are appended to `why` (NULL: they are dropped). */
+/* Asks on the terminal until the answer is one of the letters in `letters` (of "ynhe") or its word; "?" lists them.
+ * Words after a no, or several words without a letter first, refuse and are appended to `why` (NULL: they are
+ * dropped). */
 static whit_light_answer light_ask(const char *question, const char *letters, whit_buf *why)
 {
     static const char again[] = "please answer with one of the letters; ? explains them\n";
@@ -250,7 +251,7 @@ static whit_light_answer light_ask(const char *question, const char *letters, wh
             if (answers[i].answer == WHIT_LIGHT_NO && why) whit_buf_append_str(why, words);
             return answers[i].answer;
         }
-        if (i == N_ANSWERS && n > 1 && *words) { /* a sentence refuses the change and tells the model why */
+        if (i == N_ANSWERS && n > 1 && *words) { /* a sentence refuses the change; its words tell the model why */
             if (why) whit_buf_append_str(why, word);
             return WHIT_LIGHT_NO;
         }
@@ -275,8 +276,8 @@ bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
     return light_ask(line, "yn", why) == WHIT_LIGHT_YES;
 }
 
-/* Asks about each hunk. If a question ends without an answer, or a hunk cannot be shown, no hunk is taken, also none of
- * those agreed to before. */
+/* Asks about each hunk. If an answer is missing or a hunk cannot be shown, no hunk is taken, not even those that were
+ * agreed to before. */
 static void choose_each(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                         uint8_t *taken, whit_buf *why)
 {

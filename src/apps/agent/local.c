@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs a model in this process. Its answer is one JSON object, {"tool": NAME, "arguments": {...}} or {"answer": TEXT},
- * whatever the template's own notation of calls is: small models know no other. */
+ * Runs a model in this process. Each answer is one JSON object, {"tool": NAME, "arguments": {...}} or {"answer":
+ * TEXT}, and not the call notation of the model's template, since small models can write only the former. */
 #include "agent/model.h"
 #include "base/items.h"
 #include "agent/plain.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define USUAL_TOKENS 2048
-/* number of tokens that is enough for all names of an object that has begun, and for its closing brackets */
+/* number of tokens that suffices to write all remaining names of an unfinished object and its closing brackets */
 #define END_TOKENS 192
 
 struct whit_local_model {
@@ -24,24 +24,24 @@ struct whit_local_model {
     whit_chat_template *chat;
     whit_conversation *conversation;
     whit_grammar_vocabulary *vocabulary;
-    uint64_t *closing; /* a bit for each token that begins with one of " } ] , : */
+    uint64_t *closing; /* bit set over token ids: tokens that begin with one of " } ] , : */
     uint32_t n_vocab;
     uint64_t n_answers;
-    /* The members below hold the state of the answer that is being written. */
-    uint32_t n_written; /* number of tokens written */
+    /* The members below are the state of the answer being generated. */
+    uint32_t n_written;
     whit_buf text;
 };
 
 /* ---- the grammar ----------------------------------------------------------------------------------- */
 
-/* These rules allow strings of any length, without escapes by number, and no blanks outside strings. */
+/* Grammar rules for values: strings of any length without \u escapes, integers of at most nine digits, and booleans. */
 static const char common_rules[] =
     "string ::= \"\\\"\" ([^\"\\\\\\x00-\\x1f\\x7f] | \"\\\\\" [\"\\\\/bfnrt])* \"\\\"\"\n"
     "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,8})\n"
     "boolean ::= \"true\" | \"false\"\n";
 
-/* Returns whether a grammar can be made from the schema. Schemas of other servers' tools may use more than grammars
- * support. */
+/* Returns whether a grammar can be made from the schema. Schemas of tools of MCP servers may use features that grammars
+ * do not support. */
 static bool can_hold(const whit_local_model *l, const char *schema)
 {
     whit_grammar *grammar = NULL;
@@ -53,9 +53,9 @@ static bool can_hold(const whit_local_model *l, const char *schema)
     return can;
 }
 
-/* Writes the rule for the arguments of a tool. Properties come in their order, and optional properties may be left out.
- * A value of a type without a rule here (lists, objects of other tools) is any JSON that its schema allows or, if
- * grammars do not support the schema, any JSON. */
+/* Writes the grammar rule for a tool's arguments. Properties come in the schema's order; optional properties may be
+ * omitted. A property that is not a string, integer or boolean (a list, an object) may be any JSON that its schema
+ * allows or, if grammars do not support the schema, any JSON. */
 static void write_arguments(const whit_local_model *l, whit_buf *out, const json_t *parameters)
 {
     const char *name;
@@ -72,7 +72,8 @@ static void write_arguments(const whit_local_model *l, whit_buf *out, const json
         json_t *own;
         json_array_foreach(required, i, own) must =
             must || strcmp(json_string_value(own) ? json_string_value(own) : "", name) == 0;
-        if (!plain || (!must && first)) continue; /* a comma can only be placed after a member that is always present */
+        /* an optional property needs a member before it that is always present, since its rule begins with a comma */
+        if (!plain || (!must && first)) continue;
         const char *open = must ? "" : "(";
         whit_buf_printf(out, " %s\"%s\\\"%s\\\":\" ", open, first ? "" : ",", name);
         if (type && (strcmp(type, "string") == 0 || strcmp(type, "integer") == 0 || strcmp(type, "boolean") == 0)) {
@@ -107,7 +108,8 @@ static whit_status write_grammar(const whit_local_model *l, const json_t *tools,
     return out->failed ? whit_fail_memory(error, "a grammar", out->size_bytes) : WHIT_OK;
 }
 
-/* Finds the tokens that begin with one of " } ] , : by the mask of a grammar, so that no token need be decoded here. */
+/* Finds the tokens that begin with one of " } ] , : as the mask of a small grammar, so that no token has to be
+ * decoded. */
 static whit_status find_closing(whit_local_model *l, whit_error *error)
 {
     static const char text[] = "root ::= [\"}\\],:] [^\\x00]*\n";
@@ -126,14 +128,14 @@ static whit_status find_closing(whit_local_model *l, whit_error *error)
     return status;
 }
 
-/* Runs after the grammar's stage of sampling. When at most END_TOKENS tokens are left, only the tokens of `closing`
- * stay allowed, if the grammar allows one of them. */
+/* Sampling stage that follows the grammar's stage. When at most END_TOKENS tokens are left, allows only the tokens of
+ * `closing`, if the grammar allows at least one of them. */
 static whit_status end_in_time(void *user, float *logits, uint32_t n_vocab, whit_error *error)
 {
     whit_local_model *l = user;
     bool any = false;
     (void)error;
-    /* All tokens before this one have been fed to the model. */
+    /* every token before the one being sampled is already in the session */
     const uint32_t n_free = whit_session_context_size(l->session) - whit_session_position(l->session, l->sequence);
     const uint32_t n_more = l->options.n_tokens - l->n_written;
     if (n_free > END_TOKENS && n_more > END_TOKENS) return WHIT_OK;
@@ -192,7 +194,7 @@ static whit_status generate(whit_local_model *l, const json_t *messages, const j
     return status;
 }
 
-/* Parses the answer into a message with a call, or with a text, which is also shown. */
+/* Parses the answer into a message with either a tool call or a text; the text is also passed to on_text. */
 static json_t *read_answer(whit_local_model *l, bool *is_formed)
 {
     json_t *message = whit_plain_answer(whit_chars(&l->text), l->text.size_bytes, l->n_answers, is_formed);
@@ -240,7 +242,7 @@ static whit_status ask_model(void *user, const json_t *messages, const json_t *t
     return status;
 }
 
-/* This template is for a model that has no template: each line begins with a role's name. */
+/* Chat template for models without one: each message is a line that begins with the role's name. */
 static const char lines[] = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
                             "{% if add_generation_prompt %}assistant: {% endif %}";
 
@@ -290,7 +292,8 @@ void whit_local_close(whit_local_model *l)
 
 whit_agent_model whit_local_as_model(whit_local_model *l)
 {
-    /* A token is assumed to have three bytes, and the answer needs room. */
+    /* Number of bytes for the messages: three bytes per token are assumed, and the answer and 1,024 tokens are
+     * reserved. */
     uint32_t n_ctx = whit_session_context_size(l->session);
     size_t room = n_ctx > l->options.n_tokens + 1024 ? n_ctx - l->options.n_tokens - 1024 : 512;
     return (whit_agent_model){.ask = ask_model, .user = l, .context_bytes = room * 3};

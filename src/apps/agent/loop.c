@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLS_MAX 32 /* maximum number of calls in one answer */
+#define CALLS_MAX 32 /* maximum number of tool calls in one answer */
 
 typedef struct loop {
     const whit_agent_options *options;
@@ -25,16 +25,16 @@ typedef struct loop {
     whit_agent_report *report;
     whit_agent_messages *messages;
     json_t *tools;
-    size_t result_bytes; /* a longer result is cut */
+    size_t result_bytes; /* maximum size of a tool's result in bytes */
     const char *task;
     whit_changes staged;
     /* hashes of changes refused in this task, and of checks that the person agreed to; shared with sub-agents */
     whit_buf *refused;
-    whit_buf *taken;   /* struct taken[]: files that the sub-agents of this answer have changed */
-    bool was_cut;      /* the last answer was cut off at its length limit, and the next one continues it */
-    uint32_t number;   /* number of a sub-agent within its answer; 0: the loop is not a sub-agent's */
-    uint32_t n_agents; /* number of sub-agents that this answer has run so far */
-    whit_buf proposed; /* hashes of the changes that a person is asked to approve */
+    whit_buf *taken;   /* struct taken[]: files that the sub-agents started by this answer have changed */
+    bool was_cut;      /* the last answer was cut off at its length limit, and the next answer continues it */
+    uint32_t number;   /* number of this sub-agent within the answer that started it; 0: this is not a sub-agent */
+    uint32_t n_agents; /* number of sub-agents that the current answer has started */
+    whit_buf proposed; /* hashes of the changes that a person is being asked to approve */
 } loop;
 
 struct taken {
@@ -49,7 +49,7 @@ static whit_status no_memory(whit_error *error)
     return whit_fail_memory(error, "the messages", 0);
 }
 
-/* Fails once the person has ended the task. No later call of the same answer is made then, and no staged change is
+/* Fails if the person has cancelled the task. Then no later call of the answer runs, and no staged change is
  * written. */
 static whit_status check_cancel(const loop *l, whit_error *error)
 {
@@ -57,7 +57,7 @@ static whit_status check_cancel(const loop *l, whit_error *error)
     return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
 }
 
-/* ---- the changes of an answer --------------------------------------------------------------- */
+/* ---- staged changes of an answer ---------------------------------------------------------- */
 
 static void hash_change(const whit_change *c, uint8_t digest[WHIT_HASH_BYTES])
 {
@@ -89,8 +89,8 @@ static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES
     whit_hash_end(&hash, digest);
 }
 
-/* Returns whether the check may run. Outside the sandbox a person is asked, as about any command, after the changes on
- * which it will run were shown. A check runs the project's own code, so an answer holds for these changes alone. */
+/* Returns whether a check may run. Inside the sandbox it always may. Outside it, the changes are shown and a person is
+ * asked, as for any command. A check runs the project's own code, so the permission is valid for these changes only. */
 static bool may_check(void *user, const char *line)
 {
     loop *l = user;
@@ -117,8 +117,8 @@ static bool may_check(void *user, const char *line)
     return yes && whit_buf_append(l->refused, digest, sizeof digest);
 }
 
-/* Runs the checks before writing. If a check fails, *passed becomes false, `outcome` gets the failure, and the changes
- * must not be written. */
+/* Runs the checks before writing. If a check fails or the checks cannot run, *passed becomes false, `outcome` gets the
+ * reason, and the changes must not be written. */
 static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_error *error)
 {
     whit_buf why = {0};
@@ -130,7 +130,7 @@ static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_erro
         whit_buf_append(outcome, why.data, why.size_bytes);
         l->report->n_held++;
         l->options->note(l->options->user, "a check before writing refused the change: nothing is written");
-    } else if (status == WHIT_ERROR_UNSUPPORTED) { /* checks that cannot run are not passed */
+    } else if (status == WHIT_ERROR_UNSUPPORTED) { /* checks that cannot run count as failed */
         *passed = false;
         whit_buf_printf(outcome, "nothing is written, because the project's checks cannot be run: %s", error->message);
         l->options->note(l->options->user, error->message);
@@ -148,7 +148,7 @@ static void hash_path(const char *path, uint8_t digest[WHIT_HASH_BYTES])
     whit_hash_end(&hash, digest);
 }
 
-/* Returns the number of the sub-agent that has changed the file in the same answer; 0 means that no sub-agent has. */
+/* Returns the number of another sub-agent of the same answer that has changed the file, or 0. */
 static uint32_t taken_by(const loop *l, const char *path)
 {
     uint8_t digest[WHIT_HASH_BYTES];
@@ -169,13 +169,13 @@ static whit_status keep_taken(loop *l, whit_error *error)
     return WHIT_OK;
 }
 
-/* Empties the words of the last refusal before another question. */
+/* Clears the person's words about the last refusal before another question. */
 static void forget_words(const loop *l)
 {
     if (l->options->why) l->options->why->size_bytes = 0;
 }
 
-/* Asks hunk by hunk, and removes refused hunks from the staged changes. *n_left gets the number of refused hunks.
+/* Asks about the hunks and removes refused ones from the staged changes. *n_left gets the number of refused hunks.
  * *edits becomes true if the person wants to edit the changes; then no hunk is decided. */
 static whit_status choose_hunks(loop *l, size_t *n_left, bool *edits, whit_error *error)
 {
@@ -200,8 +200,8 @@ static whit_status keep_refused(loop *l, whit_error *error)
     return whit_buf_append(l->refused, l->proposed.data, l->proposed.size_bytes) ? WHIT_OK : no_memory(error);
 }
 
-/* Writes open texts first, since writing them detects at once whether they have changed since they were shown; the
- * files are then written as a turn of the journal. If that fails, the texts are restored. */
+/* Writes open texts first, since their editor detects at once whether they have changed since they were shown, and then
+ * the files, as one turn of the journal. If writing the files fails, the open texts are restored. */
 static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
 {
     const whit_agent_options *o = l->options;
@@ -239,7 +239,7 @@ static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
     return status;
 }
 
-/* Reports that none of the shown changes is written. */
+/* Reports that no shown change is written. */
 static void drop_shown(const loop *l)
 {
     if (l->options->written) l->options->written(l->options->user, 0, NULL, 0);
@@ -253,8 +253,8 @@ static void add_words(const loop *l, whit_buf *outcome)
         whit_buf_printf(outcome, "; the person says: %.*s", (int)why->size_bytes, whit_chars(why));
 }
 
-/* Tells the model and the person why the changes are not written. `reason` is "" if the change itself needs no
- * answer. */
+/* Tells the model and the person why the changes are not written. `before`: the same changes were refused earlier.
+ * `reason` is "" if no change always needs approval. */
 static void tell_refused(const loop *l, bool before, const char *reason, whit_buf *outcome)
 {
     const whit_agent_options *o = l->options;
@@ -274,7 +274,8 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
     drop_shown(l);
 }
 
-/* Finds the reason why a person must be asked whatever is allowed: the reason of the first such change, or "". */
+/* Finds the reason why a person must be asked whatever permissions are set: the reason of the first change that has
+ * one, or "". */
 static void find_reason(const loop *l, char *reason, size_t room)
 {
     const whit_change *first = whit_light_mark(l->options->project, &l->staged);
@@ -287,7 +288,7 @@ static void find_reason(const loop *l, char *reason, size_t room)
     whit_buf_free(&name);
 }
 
-/* Shows the changes, asks about them and writes them; `outcome` is for the model. */
+/* Shows the staged changes, asks about them and writes them. `outcome` gets the result, for the model. */
 static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
     const whit_agent_options *o = l->options;
@@ -320,7 +321,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         if (!whit_buf_append(&l->proposed, digest, sizeof digest)) return no_memory(error);
         refused = refused || was_answered(l, digest);
     }
-    /* Changes that were refused before are not checked, so that nobody is asked about the checks, either. */
+    /* Checks are skipped for changes that were refused before, so that nobody is asked about the checks either. */
     if (!refused) WHIT_TRY(pass_gate(l, &passed, outcome, error));
     if (!passed) {
         drop_shown(l);
@@ -339,7 +340,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
             WHIT_TRY(choose_hunks(l, &n_left, &edits, error));
         }
         agreed = whit_changes_count(&l->staged) > 0;
-        if (n_left) WHIT_TRY(keep_refused(l, error)); /* the proposed changes as a whole were refused */
+        if (n_left) WHIT_TRY(keep_refused(l, error)); /* remember the refusal of the whole proposal */
         n = whit_changes_count(&l->staged);
         hash_changes(&l->staged, approved);
         if (agreed && (n_left || was_edited)) WHIT_TRY(pass_gate(l, &passed, outcome, error));
@@ -375,7 +376,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     }
     uint32_t turn;
     whit_status status = write_all(l, &turn, error);
-    if (status == WHIT_ERROR_ARGUMENT) { /* a file was changed meanwhile, and the model can read it again */
+    /* a file was changed meanwhile; the model is told, and can read the file again */
+    if (status == WHIT_ERROR_ARGUMENT) {
         whit_buf_printf(outcome, "error: %s", error->message);
         drop_shown(l);
         return WHIT_OK;
@@ -399,7 +401,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     return WHIT_OK;
 }
 
-/* Cuts a result to its size limit, and hides keys that a command has printed or a search has found. */
+/* Hides keys in a result, which a command may have printed or a search may have found, and cuts it to result_bytes. */
 static void cut_result(const loop *l, whit_buf *result)
 {
     whit_guard_hide_keys(result);
@@ -409,8 +411,8 @@ static void cut_result(const loop *l, whit_buf *result)
     whit_buf_printf(result, "\n[cut: %zu of %zu bytes; ask for less]", kept, n);
 }
 
-/* Runs another loop with the same model and permissions but its own messages. The result is text for the agent that
- * requested it. */
+/* Runs a sub-agent: another loop with the same model and permissions but its own messages. `result` gets its last
+ * answer, for the agent that called it. */
 static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *result, whit_error *error)
 {
     json_t *arguments = json_loads(arguments_text, JSON_REJECT_DUPLICATES, NULL);
@@ -451,7 +453,7 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
     return status;
 }
 
-/* Answers one call. Endpoints refuse all messages after a call without an answer, so each call gets an answer. */
+/* Adds the answer to one call. Endpoints refuse all later messages if a call has no answer, so every call gets one. */
 static whit_status answer_call(loop *l, const json_t *call, const whit_buf *result, whit_error *error)
 {
     static const char ended[] = "error: the task ended before this was done";
@@ -494,9 +496,9 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
     }
     if (any && status == WHIT_OK) status = check_cancel(l, error);
     if (any && status == WHIT_OK) status = settle(l, &outcome, error);
-    whit_guard_hide_keys(&outcome); /* the outcome quotes the output of checks */
+    whit_guard_hide_keys(&outcome); /* the outcome quotes the output of checks, which may contain keys */
     for (size_t i = 0; i < n; i++) {
-        /* the result is kept also if a later call failed */
+        /* a call that finished keeps its result even if a later call failed */
         const bool stands = i < n_done && !stages[i] && !results[i].failed;
         if (stages[i]) {
             whit_buf_append_str(&results[i], "; ");
@@ -514,7 +516,7 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
     return status;
 }
 
-/* Runs fenced blocks that begin with "```patch" or "```diff"; *n_blocks gets their number. */
+/* Runs fenced blocks that begin with "```patch" or "```diff" as patches. *n_blocks gets the number of blocks. */
 static whit_status run_fenced(loop *l, const whit_tool_place *place, const char *text, size_t *n_blocks,
                               whit_error *error)
 {
@@ -547,8 +549,8 @@ static whit_status run_fenced(loop *l, const whit_tool_place *place, const char 
     return status;
 }
 
-/* Adds the model's token counts; if the model gives no counts, one token is assumed for every four bytes of messages
- * and answer. */
+/* Adds the token counts that the model reports for an answer. If it reports none, one token is counted for every four
+ * bytes of messages and answer. */
 static void count_tokens(loop *l, const json_t *answer)
 {
     const json_t *usage = json_object_get(answer, "usage");
@@ -571,8 +573,8 @@ static void count_tokens(loop *l, const json_t *answer)
     if (cached > 0 && cached <= in) l->report->tokens_cached += (uint64_t)cached;
 }
 
-/* Returns whether a text that was cut off ends inside a call, or in the line that begins a block; such a text cannot be
- * continued. */
+/* Returns whether an answer that was cut off ends inside a call, or in the line that begins a fenced block. Such an
+ * answer cannot be continued. */
 static bool is_part_of_call(const char *text)
 {
     const char *begin = text ? text + strspn(text, " \t\r\n") : "", *line = strrchr(begin, '\n');
@@ -641,7 +643,7 @@ static bool is_within_bounds(const loop *l, uint32_t n_before)
         !(o->n_tokens_max && r->tokens_in + r->tokens_out >= o->n_tokens_max);
 }
 
-/* Keeps the conversation; the messages of a sub-agent are not part of it. */
+/* Saves the conversation, except in a sub-agent, whose messages are not part of it. */
 static void keep_messages(const loop *l)
 {
     if (l->options->keep && !l->number) l->options->keep(l->options->user);

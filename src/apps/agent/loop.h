@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs the loop of an agent: it asks the model, runs the model's calls, shows the changes and writes the approved ones.
- * The changes of one answer are one turn of the journal, in which every turn can be undone. */
+ * The loop of an agent: asks the model, runs the model's calls, shows the changes and writes the approved ones. The
+ * changes of one answer are one turn of the journal (turns.h); each turn can be undone. */
 #ifndef WHIT_AGENT_LOOP_H
 #define WHIT_AGENT_LOOP_H
 
@@ -12,51 +12,54 @@
 
 typedef struct whit_agent_options {
     const char *project;   /* the project's folder, with links resolved */
-    const char *state_dir; /* folder of the journal; NULL: the usual place */
+    const char *state_dir; /* folder of the journal; NULL: the default state folder */
     const char *task;
     uint32_t n_turns_max;  /* maximum number of answers of the model */
-    uint64_t n_tokens_max; /* maximum number of tokens in and out, of all answers; 0: no limit */
-    bool may_write;        /* changes that do not always need approval are written without a question */
-    bool only_reads;       /* the model should only plan: its changes are refused */
-    bool is_alone;         /* no person can answer: an action that needs an answer is refused, and this is the reason */
-    whit_runner *runner;   /* runs commands and checks; NULL: no commands and no checks are run */
-    whit_mcp *mcp;         /* MCP servers, which offer tools; may be NULL */
-    /* Receives every change before anything is asked or written; a failure ends the run. */
+    uint64_t n_tokens_max; /* maximum number of tokens read and generated over all answers; 0: no limit */
+    bool may_write;        /* writes changes without a question, except changes that always need approval */
+    bool only_reads;       /* plan only: all changes are refused */
+    /* nobody can answer questions, so every action that needs an answer is refused with this reason */
+    bool is_alone;
+    whit_runner *runner; /* runs commands and checks; NULL: no commands and no checks are run */
+    whit_mcp *mcp;       /* MCP servers, which offer tools; may be NULL */
+    /* Called with every change before a question is asked or a file is written. An error ends the run. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
     bool (*agreed)(void *user, const char *reason, size_t n_files);
-    /* Shows the hunks and asks about each, instead of `show` and `agreed` if something is to be asked. `taken` has a
-     * byte for each hunk, 0 at first, which becomes another number if the person agrees. NULL: one question is asked
-     * about all hunks. */
+    /* Shows the hunks and asks about them, instead of `show` and `agreed`, if approval is needed. taken[i] is 0 at
+     * first and is set to nonzero if the person agrees to hunk i. NULL: one question covers all hunks. */
     whit_status (*choose)(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error);
-    /* Lets the person edit the staged changes, after `choose` has set WHIT_TAKEN_EDIT; NULL: `choose` never sets it. */
+    /* Lets the person edit the staged changes after `choose` has set WHIT_TAKEN_EDIT. NULL: `choose` must not set
+     * it. */
     whit_status (*edit)(void *user, whit_changes *staged, whit_error *error);
-    whit_buf *why; /* `agreed` and `choose` append the person's words about a refusal, for the model; may be NULL */
-    /* Reports the files that were written, with their turn in the journal (0: only open texts were changed); n is 0 if
-     * no shown change was written. May be NULL. */
+    /* `agreed` and `choose` append the person's words about a refusal, which the model gets; may be NULL */
+    whit_buf *why;
+    /* Called with the files that were written and their turn in the journal (0: only open texts were changed). n is 0
+     * if no shown change was written. May be NULL. */
     void (*written)(void *user, uint32_t turn, const whit_change *changes, size_t n);
-    const whit_open_texts *open; /* texts that are open and not saved; may be NULL */
+    const whit_open_texts *open; /* texts open in an editor that are not saved; may be NULL */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
-    void (*note)(void *user, const char *line); /* receives progress, line by line */
-    /* Called when the messages have changed and each call in them has its result: after the task was added and after
-     * each answer. May be NULL. */
+    void (*note)(void *user, const char *line); /* called with each line of progress */
+    /* Called to save the conversation when each call in it has its result: after the task was added and after each
+     * answer. May be NULL. */
     void (*keep)(void *user);
-    const volatile bool *cancel; /* ends the run: no further call is made, nothing is written; may be NULL */
+    /* when it becomes true, the run ends: no further call runs, nothing is written; may be NULL */
+    const volatile bool *cancel;
     void *user;
 } whit_agent_options;
 
 typedef struct whit_agent_report {
     whit_buf answer;                      /* text of the last answer; the caller frees it */
     bool done;                            /* false: a limit ended the run */
-    uint32_t n_answers, n_calls, n_turns; /* n_turns: number of turns written in the journal */
-    uint32_t n_held;                      /* number of answers whose changes the checks refused */
+    uint32_t n_answers, n_calls, n_turns; /* n_turns: number of turns written to the journal */
+    uint32_t n_held;                      /* number of answers whose changes failed the checks */
     uint64_t tokens_in, tokens_out, written_bytes;
-    uint64_t tokens_cached;  /* part of tokens_in that the model had cached, if it reports this */
-    bool tokens_are_guessed; /* the model reported no counts: a token is counted for every four bytes */
+    uint64_t tokens_cached;  /* part of tokens_in that the model read from its cache, if it reports this */
+    bool tokens_are_guessed; /* the model reported no counts, so one token was counted for every four bytes */
 } whit_agent_report;
 
-/* Runs a task to its end; the task follows the messages that exist. The report's counters are added to, and its answer
- * becomes the last answer. The report is filled in on failure, too. Errors: errors of the model and the journal; format
- * (the model's answer has no valid form); limit. */
+/* Runs a task until the model has finished or a limit is reached. The task is appended to the existing messages. Adds
+ * to the report's counters and sets its answer to the last answer, on failure, too. Errors: those of the model and the
+ * journal; format (the model's answer has no valid form); limit. */
 whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_model *model,
                            whit_agent_messages *messages, whit_agent_report *report, whit_error *error);
 

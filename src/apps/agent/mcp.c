@@ -27,7 +27,7 @@ struct whit_mcp {
     struct server servers[32];
     size_t n_servers;
     json_t *tools;
-    size_t owners[TOOLS_MAX]; /* index of the server that offers each tool */
+    size_t owners[TOOLS_MAX]; /* index in the list of servers of the server that offers tool i */
 };
 
 /* ---- replies of servers ------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
                    "object") != 0)
             continue;
         snprintf(full, sizeof full, WHIT_MCP_PREFIX "%.32s__%s", server, name);
-        if (is_offered(tools, full)) continue; /* a call by this name could mean either tool */
+        if (is_offered(tools, full)) continue; /* a call by this name would be ambiguous */
         json_t *text = json_stringn(whit_or_empty(help), help ? whit_utf8_cut(help, strlen(help), 1000) : 0);
         json_array_append_new(tools,
                               json_pack("{s:s, s:{s:s, s:o, s:O}}", "type", "function", "function", "name", full,
@@ -94,7 +94,7 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
             whit_buf_printf(result, "[%.40s content, which is not text]", type ? type : "something");
         if (!room) break;
     }
-    /* zero bytes are replaced, since endpoints refuse texts with them */
+    /* zero bytes become '?', since endpoints refuse texts with zero bytes */
     for (size_t at = 0; at < result->size_bytes; at++)
         if (!result->data[at]) result->data[at] = '?';
     if (!result->size_bytes) whit_buf_append_str(result, "(no text)");
@@ -102,8 +102,8 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
 
 /* ---- servers ------------------------------------------------------------------------------------- */
 
-/* Starts a server with the words of `command` and the variables of `more` ({NAME: value}, or NULL), without the
- * endpoint's key. */
+/* Starts a server with the command line `command` and the environment variables `more` ({NAME: value}, or NULL). The
+ * server does not get the endpoint's key. */
 static bool start_server(struct server *s, const json_t *command, const json_t *more)
 {
     size_t n_changes = 0, i;
@@ -175,7 +175,7 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
         *out = NULL;
         return whit_fail_memory(error, "MCP servers", sizeof *mcp);
     }
-    signal(SIGPIPE, SIG_IGN); /* writing to a server that has ended fails instead of ending this process */
+    signal(SIGPIPE, SIG_IGN); /* a write to a server that has ended must fail instead of ending this process */
     json_object_foreach((json_t *)(uintptr_t)servers, name, server)
     {
         if (mcp->n_servers == sizeof mcp->servers / sizeof *mcp->servers) break;
@@ -208,7 +208,8 @@ bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools)
     return json_array_extend(tools, mcp->tools) == 0;
 }
 
-/* Returns the server that offers a tool, and the tool's own name. NULL means that no open server offers it. */
+/* Finds the open server that offers a tool. *own gets the tool's name without the prefix. Returns NULL if no open
+ * server offers it. */
 static struct server *find_server(const whit_mcp *mcp, const char *name, const char **own)
 {
     size_t i;

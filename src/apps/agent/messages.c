@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RECENT      8     /* number of newest messages whose results are never shortened */
-#define RULES_BYTES 32768 /* maximum number of bytes of AGENTS.md that are used */
+#define RECENT      8     /* number of newest messages whose results are not shortened */
+#define RULES_BYTES 32768 /* maximum number of bytes read from AGENTS.md */
 #define FILE_BYTES  ((size_t)64 << 20)
 
 static const char system_text[] =
@@ -55,14 +55,14 @@ whit_status whit_agent_messages_add(whit_agent_messages *messages, const char *r
     return message && json_array_append_new(messages->list, message) == 0 ? WHIT_OK : no_memory(error);
 }
 
-/* Sets a member of a call to the string `usual`, unless it is a string already. */
+/* Sets a member of a call to the string `usual`, unless the member is already a string. */
 static void need_string(json_t *object, const char *key, const char *usual)
 {
     if (!json_is_string(json_object_get(object, key))) json_object_set_new(object, key, json_string(usual));
 }
 
-/* Returns a copy of a call in the form in which it can be kept and sent to an endpoint again: {id, type, function:
- * {name, arguments}}, all of them strings. Other members stay. NULL means that memory ran out. */
+/* Returns a copy of a call in the form in which it can be saved and sent to an endpoint again: {id, type, function:
+ * {name, arguments}} with strings as values. Other members are copied unchanged. NULL means that memory ran out. */
 static json_t *copy_call(const json_t *call)
 {
     json_t *copy = json_is_object(call) ? json_deep_copy(call) : json_object();
@@ -93,8 +93,8 @@ whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const 
     return no_memory(error);
 }
 
-/* Returns the path of AGENTS.md in the project. A link, usually to a file for another program, is followed if its
- * target is in the project and not secret; otherwise the project has no rules. */
+/* Finds the path of the project's AGENTS.md, or NULL. A symbolic link, usually to another program's file, is followed
+ * only if its target is in the project and not secret. */
 static const char *rules_path(const char *project, char real[PATH_MAX])
 {
     static const char name[] = "AGENTS.md";
@@ -141,9 +141,10 @@ void whit_agent_messages_free(whit_agent_messages *messages)
     messages->list = NULL;
 }
 
-/* ---- room ---------------------------------------------------------------------------------------- */
+/* ---- size limit ---------------------------------------------------------------------------------- */
 
-/* Writes the name of the call that a result answers, such as "read src/a.c". */
+/* Writes the tool and the arguments of the call that a result answers, such as `read {"path":"a.c"}`; "a tool" if the
+ * call is not found. */
 static void name_call(const json_t *list, size_t before, const char *id, char *name, size_t room)
 {
     snprintf(name, room, "a tool");
@@ -187,9 +188,9 @@ void whit_agent_messages_shorten(whit_agent_messages *messages)
     }
 }
 
-/* ---- the file ------------------------------------------------------------------------------------ */
+/* ---- the conversation file ----------------------------------------------------------------------- */
 
-/* Finds the one true name of a file that may not exist yet: absolute, with links followed. */
+/* Resolves the path of a file that may not exist yet: absolute, with links followed. */
 static whit_status resolve_name(const char *path, char result[PATH_MAX], whit_error *error)
 {
     char linked[PATH_MAX], beside[PATH_MAX];
@@ -284,7 +285,7 @@ whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char 
             status =
                 whit_fail(error, WHIT_ERROR_FORMAT,
                           "%s: message %zu is damaged; move the file away to begin a new conversation", name, i + 1);
-        /* the first message is the system's, which is made anew */
+        /* the first message is the system message, which is written anew for each session */
         else if (i && json_array_append(messages->list, message) != 0)
             status = no_memory(error);
     }

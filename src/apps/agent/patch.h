@@ -9,15 +9,15 @@
 
 #include "base/mem.h"
 
-#define WHIT_PATCH_MARK "\xEF\xBB\xBF" /* UTF-8's byte order mark, which editors do not show */
+#define WHIT_PATCH_MARK "\xEF\xBB\xBF" /* UTF-8 byte order mark, which editors do not show */
 
-/* Lists the grades by which a hunk's old lines are matched, in the order in which they are tried. */
+/* How loosely a hunk's old lines may match the file. The grades are tried in this order. */
 typedef enum whit_patch_grade {
     WHIT_PATCH_EXACT,
-    WHIT_PATCH_TRAILING, /* the lines match except for blanks at their ends */
-    /* the lines match except for blanks at both ends; added lines are indented like the file's */
+    WHIT_PATCH_TRAILING, /* like EXACT, but blanks at the ends of lines may differ */
+    /* blanks at both ends of lines may differ; added lines are indented to match the file */
     WHIT_PATCH_INDENTATION,
-    WHIT_PATCH_UNICODE, /* the lines match also except for typographic variants of quotes, dashes and spaces */
+    WHIT_PATCH_UNICODE, /* like INDENTATION, and typographic variants of quotes, dashes and spaces match, too */
     WHIT_PATCH_GRADES
 } whit_patch_grade;
 const char *whit_patch_grade_name(whit_patch_grade grade);
@@ -29,29 +29,28 @@ typedef struct whit_patch_line {
 } whit_patch_line;
 
 typedef struct whit_patch_hunk {
-    size_t first, n_lines; /* index in the patch's lines */
-    const char *anchor;    /* a line that must precede the hunk's place; NULL: no anchor */
+    size_t first, n_lines; /* first: index in the patch's `lines` */
+    const char *anchor;    /* line of the file after which the hunk must match; NULL: no anchor */
     size_t anchor_bytes;
-    bool no_final_newline; /* the new text ends the file without one */
-    bool final_newline;    /* only the old text ended the file without a line end, and its last line is removed */
-    /* the hunk is a SEARCH/REPLACE block, which may change lines that an earlier block inserted */
+    bool no_final_newline; /* the file ends without a line end after the hunk */
+    bool final_newline;    /* the last old line, which the hunk removes, had no line end */
+    /* the hunk comes from a SEARCH/REPLACE block, which may change lines that an earlier block added */
     bool is_block;
-    uint32_t source_line; /* number of the hunk's line in the patch, for messages */
+    uint32_t source_line; /* number of the patch's line at which the hunk begins, for messages */
 } whit_patch_hunk;
 
 typedef enum whit_patch_action { WHIT_PATCH_CHANGE, WHIT_PATCH_ADD, WHIT_PATCH_DELETE } whit_patch_action;
 
 typedef struct whit_patch_file {
     whit_patch_action action;
-    char *path;            /* path as written, without a/ and b/; NULL: the caller's default */
-    char *move_to;         /* NULL: the file is not moved */
-    size_t first, n_hunks; /* index in the patch's hunks */
+    char *path;            /* path without a/ or b/; NULL: the caller supplies it */
+    char *move_to;         /* new path of a file that the patch moves; NULL: the file is not moved */
+    size_t first, n_hunks; /* first: index in the patch's `hunks` */
 } whit_patch_file;
 
-/* Holds a parsed patch; zero-initialise it with the allocator of the three lists set, and free it with
- * whit_patch_free. */
+/* A parsed patch. Zero-initialise it, or set only the allocator of the three lists; free it with whit_patch_free(). */
 typedef struct whit_patch {
-    whit_buf lines, hunks, files; /* whit_patch_line, whit_patch_hunk, whit_patch_file */
+    whit_buf lines, hunks, files; /* whit_patch_line[], whit_patch_hunk[], whit_patch_file[] */
 } whit_patch;
 
 size_t whit_patch_n_files(const whit_patch *patch);
@@ -62,15 +61,15 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
 void whit_patch_free(whit_patch *patch);
 
 typedef struct whit_patch_result {
-    whit_patch_grade grade; /* the loosest grade of matching among the hunks */
-    bool already_applied;   /* all new lines of every hunk are in the file, and its old lines are not */
+    whit_patch_grade grade; /* the loosest grade that a hunk needed */
+    bool already_applied;   /* the file already contains all hunks' new lines and none of their old lines */
     uint32_t n_hunks;
 } whit_patch_result;
 
-/* Appends the content that a file has after the hunks of `file` to `out`. A byte order mark before line 1 is not part
- * of the line and stays, unless a hunk removes line 1 with the mark and adds it without. On failure (WHIT_ERROR_FORMAT)
- * `out` is unchanged, and the message names the hunk, the first differing line at the nearest place or the places where
- * the hunk is ambiguous, and the hash of the content. */
+/* Applies the hunks of `file` to `content` and appends the new content to `out`. A byte order mark before line 1 is not
+ * part of the line and stays, unless a hunk removes line 1 with the mark and adds it without. On failure
+ * (WHIT_ERROR_FORMAT) `out` is unchanged. The message then names the hunk, the hash of the content, and either the
+ * first differing line at the best place or the places where an ambiguous hunk matches. */
 whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *file, const char *name,
                              const char *content, size_t n_bytes, whit_buf *out, whit_patch_result *result,
                              whit_error *error);

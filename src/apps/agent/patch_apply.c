@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds a hunk's old lines in a file, by matching first exactly and then more and more leniently, and puts the new
- * lines there. */
+ * Finds a hunk's old lines in a file, first exactly and then by ever looser comparisons, and replaces them by the
+ * new lines. */
 #include "agent/patch.h"
 
 #include "base/hash.h"
@@ -12,13 +12,13 @@
 
 #define NOWHERE        SIZE_MAX
 #define MAX_FILE_LINES ((size_t)4 << 20)
-/* limit on the number of compared lines over one patch, which limits the time for any texts */
+/* maximum number of line comparisons for one patch, which bounds the running time */
 #define MAX_COMPARISONS 200000000u
 
-/* Describes a line of the file: its text and its line end. */
+/* A line of the file and its line end. */
 typedef struct span {
     const char *text;
-    uint32_t n_bytes, n_end; /* n_end: 0 at the file's end, 1 for LF, 2 for CR LF */
+    uint32_t n_bytes, n_end; /* n_end: length of the line end: 0 at the end of the file, 1 for LF, 2 for CR LF */
 } span;
 
 typedef struct job {
@@ -26,9 +26,9 @@ typedef struct job {
     const char *name;
     const char *content;
     size_t n_bytes;
-    bool has_mark;  /* the file begins with a byte order mark, which `content` does not include */
-    whit_buf spans; /* lines of the file's present text */
-    whit_buf added; /* bool[]: whether each line was inserted by an earlier hunk */
+    bool has_mark;  /* the file begins with a byte order mark, which is not part of `content` */
+    whit_buf spans; /* span[]: lines of the text after the hunks applied so far */
+    whit_buf added; /* bool[], one for each line: an earlier hunk added the line */
     uint64_t n_comparisons;
     whit_error *error;
 } job;
@@ -85,7 +85,7 @@ static void trim(const char **text, size_t *n, bool both)
     while (both && *n && is_blank(**text)) ++*text, --*n;
 }
 
-/* Skips a byte order mark; returns false if the text does not begin with it. */
+/* Advances past a byte order mark. Returns false if the text does not begin with one. */
 static bool skip_mark(const char **text, size_t *n)
 {
     static const char mark[] = WHIT_PATCH_MARK;
@@ -95,7 +95,8 @@ static bool skip_mark(const char **text, size_t *n)
     return true;
 }
 
-/* Returns the plain character for a typographic variant that models exchange for it. */
+/* Returns the ASCII character for a typographic variant of a quote, dash or space, which models confuse with it, and
+ * any other character unchanged. */
 static uint32_t plain_character(uint32_t code)
 {
     if (code == 0x2018 || code == 0x2019 || code == 0x201A || code == 0x2032) return '\'';
@@ -114,7 +115,7 @@ static bool same_characters(const char *a, size_t n_a, const char *b, size_t n_b
         i += length;
         uint32_t y = plain_character(whit_utf8_decode((const uint8_t *)b + k, n_b - k, &length));
         k += length;
-        /* invalid bytes never match, because WHIT_UTF8_INVALID does not tell which bytes they are */
+        /* invalid bytes never match, since all of them decode to WHIT_UTF8_INVALID */
         if (x != y || x == WHIT_UTF8_INVALID) return false;
     }
     return i == n_a && k == n_b;
@@ -125,7 +126,7 @@ static bool same_line(const job *j, size_t place, const whit_patch_line *in_patc
     const span *in_file = span_at(j, place);
     const char *a = in_file->text, *b = in_patch->text;
     size_t n_a = in_file->n_bytes, n_b = in_patch->n_bytes;
-    /* diffs repeat the file's byte order mark, models leave it out */
+    /* diffs repeat the file's byte order mark, models omit it */
     if (place == 0 && j->has_mark) skip_mark(&b, &n_b);
     if (grade != WHIT_PATCH_EXACT) {
         trim(&a, &n_a, grade >= WHIT_PATCH_INDENTATION);
@@ -137,20 +138,21 @@ static bool same_line(const job *j, size_t place, const whit_patch_line *in_patc
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-/* Returns whether a line of the hunk is in the file before (side '-') or after (side '+') the hunk is applied. */
+/* Returns whether a hunk's line belongs to the old text (side '-') or to the new text (side '+'). */
 static bool on_side(const whit_patch_line *line, char side)
 {
     return line->kind == ' ' || line->kind == side;
 }
 
-/* Returns whether a hunk of a diff would remove a line that an earlier hunk inserted. A diff is made from one text, so
- * such a diff is outdated. */
+/* Returns whether a diff's hunk would remove a line that an earlier hunk added. The hunks of one diff describe one old
+ * text, so such a diff is outdated. */
 static bool takes_added(const job *j, const whit_patch_hunk *hunk, const whit_patch_line *line, size_t place)
 {
     return line->kind == '-' && !hunk->is_block && place < j->added.size_bytes && j->added.data[place];
 }
 
-/* Counts the lines of a side that match at a place, up to the first mismatch; returns SIZE_MAX if all match. */
+/* Counts the lines of a side that match at a place, up to the first mismatch, which *differing gets. Returns SIZE_MAX
+ * if all match. */
 static size_t matching(job *j, const whit_patch_hunk *hunk, char side, size_t place, whit_patch_grade grade,
                        const whit_patch_line **differing)
 {
@@ -175,8 +177,8 @@ static size_t n_on_side(const job *j, const whit_patch_hunk *hunk, char side)
     return n;
 }
 
-/* Finds the places of a side from line `from` on. Returns their number (at most 3), and the first two places in
- * places[]. */
+/* Finds places, from line `from` on, at which all lines of a side match. Returns their number (counting ends at 3) and
+ * writes the first two to places[]. */
 static size_t find_places(job *j, const whit_patch_hunk *hunk, char side, size_t from, whit_patch_grade grade,
                           size_t places[2])
 {
@@ -204,13 +206,14 @@ static void hash_text(const job *j, char text[17])
     text[16] = 0;
 }
 
-/* Returns the number of a line's bytes that a message shows. */
+/* Returns how many bytes of a line an error message quotes: at most 80. */
 static int shown_bytes(size_t n_bytes)
 {
     return n_bytes < 80 ? (int)n_bytes : 80;
 }
 
-/* Fails with an error that names the place with the longest run of matching lines, and the line that differs there. */
+/* Fails with an error that names the place with the most matching lines in a row, and the first line that differs
+ * there. */
 static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hunk)
 {
     size_t best = 0, best_place = 0;
@@ -245,7 +248,8 @@ static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hu
                      shown_bytes(there->n_bytes), there->text, shown_bytes(differing->n_bytes), differing->text, hash);
 }
 
-/* Finds the line from which to search: the line after the anchor, which must occur exactly once. */
+/* Sets *from to the line after the hunk's anchor, or to 0 if it has none. Errors: format (the anchor does not occur
+ * exactly once). */
 static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *from)
 {
     *from = 0;
@@ -266,7 +270,7 @@ static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hun
                      i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text);
 }
 
-/* Returns whether the hunk repeats an earlier hunk of the patch exactly, as models sometimes do. */
+/* Returns whether an earlier hunk of the patch has the same lines, as models sometimes repeat a hunk. */
 static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_patch_hunk *hunk)
 {
     for (const whit_patch_hunk *before = first; before < hunk; before++) {
@@ -280,8 +284,9 @@ static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_pat
     return false;
 }
 
-/* Returns whether the lines that a hunk would leave are specific enough to prove that it was applied: a line of context
- * with a letter or digit is, or several new lines are; a single bracket or statement may occur anywhere. */
+/* Returns whether a hunk's new text is specific enough to show, if the file contains it, that the hunk was applied
+ * before. It is with a context line that has a letter or digit, or with an added one in a text of three lines or more;
+ * a single bracket or statement may occur anywhere. */
 static bool says_enough(const job *j, const whit_patch_hunk *hunk)
 {
     size_t n_kept = 0, n_added = 0, n = n_on_side(j, hunk, '+');
@@ -295,7 +300,7 @@ static bool says_enough(const job *j, const whit_patch_hunk *hunk)
     return n_kept > 0 || n_added >= 3 || (n_added && n >= 3);
 }
 
-/* Finds the only place of the old lines; *place becomes NOWHERE if the new lines are already in the file. */
+/* Finds the only place of the old lines. *place becomes NOWHERE if the file already contains the new lines. */
 static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *place,
                               whit_patch_grade *grade)
 {
@@ -314,7 +319,8 @@ static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     }
     for (; *grade < WHIT_PATCH_GRADES; ++*grade) {
         size_t n = find_places(j, hunk, '-', from, *grade, places);
-        if (j->n_comparisons > MAX_COMPARISONS) /* places that were not compared may match, too */
+        /* after too many comparisons the search is incomplete, so a second match may have been missed */
+        if (j->n_comparisons > MAX_COMPARISONS)
             return whit_fail(j->error, WHIT_ERROR_LIMIT,
                              "%s: hunk %zu (line %u of the patch): finding its place takes too long: give fewer or "
                              "rarer lines",
@@ -347,15 +353,16 @@ static size_t indent_of(const char *text, size_t n)
     return i;
 }
 
-/* Describes how the file's indentation at a place differs from the patch's: `more` is prepended to added lines, or
- * n_less blanks are removed, or the file has a tab for every n_blanks blanks of the patch (n_tabs: the reverse). */
+/* How the file's indentation differs from the patch's at a place. Either `more` is prepended to added lines, or n_less
+ * blanks are removed from them, or n_blanks blanks of the patch become one tab, or one tab of the patch becomes n_tabs
+ * blanks. */
 typedef struct shift {
     const char *more;
     size_t n_more, n_less, n_blanks, n_tabs;
 } shift;
 
-/* Returns whether every old line is indented by tabs only on one side, and by `width` blanks for each tab on the
- * other. */
+/* Returns whether one side (tabs_in_file: the file) indents its old lines with tabs only, and the other with `width`
+ * blanks for each of these tabs. */
 static bool has_width(const job *j, const whit_patch_hunk *hunk, size_t place, size_t width, bool tabs_in_file)
 {
     size_t n = 0, n_indented = 0;
@@ -399,7 +406,8 @@ static bool learn_width(const job *j, const whit_patch_hunk *hunk, size_t place,
     return false;
 }
 
-/* Derives the shift of the indentation from the old lines that are not blank; returns false if they disagree. */
+/* Derives the shift of the indentation from the old lines that are not blank. Returns false if they do not all have the
+ * same shift. */
 static bool learn_shift(const job *j, const whit_patch_hunk *hunk, size_t place, shift *by)
 {
     size_t n = 0;
@@ -451,8 +459,8 @@ static void put_added(whit_buf *out, const whit_patch_line *line, const shift *b
     whit_buf_append(out, end, n_end);
 }
 
-/* Finds the line end of the line at a place, or of the file's first line if the line there has no end. Returns its
- * length. */
+/* Finds the line end to use for added lines: that of the line at `place`, or that of the file's first line if the line
+ * there has none. Returns its length. */
 static size_t end_of_lines(const job *j, size_t place, const char **end)
 {
     size_t n = n_spans(j);
@@ -472,8 +480,8 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     const char *end;
     size_t n_end = end_of_lines(j, place, &end), n_file = n_spans(j), at = place, n_old = n_on_side(j, hunk, '-');
     bool at_end = place + n_old == n_file;
-    bool unfinished = n_file && !span_at(j, n_file - 1)->n_end; /* the file's last line has no line end */
-    /* whether the byte order mark is removed with the old line 1, and added with the new one */
+    bool unfinished = n_file && !span_at(j, n_file - 1)->n_end; /* the last line of the file has no line end */
+    /* mark_goes: the old line 1 is removed with the byte order mark; mark_comes: the new line 1 has the mark */
     bool mark_goes = false, mark_comes = false;
     shift by = {0};
     if (grade >= WHIT_PATCH_INDENTATION && !learn_shift(j, hunk, place, &by) && !learn_width(j, hunk, place, &by) &&
@@ -512,7 +520,7 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     return out->failed ? whit_fail_memory(j->error, "the new text", j->n_bytes) : WHIT_OK;
 }
 
-/* Marks the lines that the hunk put into the text. Before that, `added` may be shorter than the text. */
+/* Updates `added` after a hunk was applied at a place: marks the hunk's added lines, drops its removed lines. */
 static bool mark_added(job *j, const whit_patch_hunk *hunk, size_t place)
 {
     whit_buf next = {0};
@@ -556,7 +564,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
             if (place == NOWHERE) *(is_repeat(&j, first, hunk) ? &n_repeats : &n_present) += 1;
             continue;
         }
-        whit_buf *next = &text[which++ % 2]; /* the buffer that does not hold the current text */
+        whit_buf *next = &text[which++ % 2]; /* of the two buffers, the one that does not contain the current text */
         next->size_bytes = 0;
         status = apply_hunk(&j, hunk, i, place, grade, next);
         if (status == WHIT_OK && !whit_buf_reserve(next, 1)) status = whit_fail_memory(error, "the new text", 1);
@@ -567,13 +575,13 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         if (grade > result->grade) result->grade = grade;
     }
     if (status == WHIT_OK && n_present &&
-        /* A hunk of an outdated patch may look like a hunk that is already applied. */
+        /* if only some hunks seem to be applied already, the patch is outdated */
         n_present + n_repeats != file->n_hunks)
         status = whit_fail(error, WHIT_ERROR_FORMAT,
                            "%s: %u of %zu hunks are in the file already, the others are not: read the file again", name,
                            n_present, file->n_hunks);
     result->already_applied = status == WHIT_OK && n_present && n_present + n_repeats == file->n_hunks;
-    /* A deleted file keeps no byte order mark. */
+    /* a deleted file must become empty, so it loses its byte order mark */
     if (file->action == WHIT_PATCH_DELETE && !j.n_bytes) j.has_mark = false;
     if (status == WHIT_OK &&
         ((j.has_mark && !whit_buf_append(out, WHIT_PATCH_MARK, strlen(WHIT_PATCH_MARK))) ||

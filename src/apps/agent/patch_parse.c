@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Parses three notations of patches into one form: lines that stay, are deleted and are added. */
+ * Parses three notations of patches into one form: lines to keep, to remove and to add. */
 #include "agent/patch.h"
 #include "base/items.h"
 
@@ -11,7 +11,7 @@
 typedef struct reader {
     const char *text;
     size_t n_bytes, at;
-    uint32_t number; /* number of the last line read, from 1 */
+    uint32_t number; /* number of the line read last, from 1 */
     whit_patch *patch;
     whit_error *error;
 } reader;
@@ -64,8 +64,8 @@ static whit_patch_line *line_at(const reader *r, size_t i)
     return WHIT_ITEMS(whit_patch_line, &r->patch->lines) + i;
 }
 
-/* Decodes a name that git has quoted: C's escapes, and bytes as three octal digits. Returns false if the name is
- * malformed; `out` has space for n bytes. */
+/* Decodes a name that git has quoted: C escapes, and bytes as three octal digits. Returns false if the name is
+ * malformed. `out` must have space for n bytes. */
 static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
 {
     static const char letters[] = "abfnrtv\\\"", meant[] = "\a\b\f\n\r\t\v\\\"";
@@ -85,7 +85,7 @@ static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
                     if (text[i + k] < '0' || text[i + k] > '7') return false;
                     value = value * 8 + (unsigned)(text[i + k] - '0');
                 }
-                if (!value) return false; /* a name cannot contain a zero byte */
+                if (!value) return false; /* a file name cannot contain a zero byte */
                 c = (char)value;
                 i += 2;
             }
@@ -95,8 +95,9 @@ static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
     return true;
 }
 
-/* Parses a name of a diff: "a/src/x.c\t2026-01-01" gives src/x.c, /dev/null gives NULL. In a name in quotes the prefix
- * follows the quote; text that git would not write is used as it is. */
+/* Returns a copy of a file name in a diff's header: `a/src/x.c<tab>2026-01-01` gives src/x.c. Returns NULL for
+ * /dev/null or no name. `prefixed`: removes a/ or b/, in a quoted name after the quote. A quoted name that is malformed
+ * is used as it is. */
 static char *path_of(const char *text, size_t n, bool prefixed)
 {
     const char *tab = memchr(text, '\t', n);
@@ -123,8 +124,8 @@ static whit_patch_file *last_file(const reader *r)
     return (whit_patch_file *)(void *)(r->patch->files.data + r->patch->files.size_bytes) - 1;
 }
 
-/* Begins a file of the patch. A file that is named again directly after its own hunks is continued, because models
- * repeat the path before each block. */
+/* Begins a file of the patch and takes ownership of `path`. If the previous file has the same path, its list of hunks
+ * is continued, because models repeat the path before each block. */
 static whit_status begin_file(reader *r, whit_patch_action action, char *path)
 {
     whit_patch_file file = {
@@ -171,11 +172,12 @@ static bool is_middle(const char *line, size_t n)
     return n >= 7 && n <= 8 && begins(line, n, "=======");
 }
 
-/* Marks lines at both ends that search and replacement share as context, so that the file's own spelling stays. */
+/* Turns the lines that the search and replacement texts share at their beginnings and ends into context, so that the
+ * file's own spelling of them stays. */
 static void keep_common(reader *r, size_t first, size_t n_old, size_t n_new)
 {
     size_t n = n_old < n_new ? n_old : n_new, head = 0, tail = 0;
-    if (!n) return; /* one side has no lines */
+    if (!n) return; /* one of the texts has no lines */
     whit_patch_line *all = line_at(r, first);
     while (head < n && all[head].n_bytes == all[n_old + head].n_bytes &&
            memcmp(all[head].text, all[n_old + head].text, all[head].n_bytes) == 0)
@@ -187,9 +189,9 @@ static void keep_common(reader *r, size_t first, size_t n_old, size_t n_new)
     }
     for (size_t i = 0; i < head; i++) all[i].kind = ' ';
     for (size_t i = 0; i < tail; i++) all[n_old - 1 - i].kind = ' ';
-    /* Writes the old lines, then the new lines between the shared ones, then the shared lines at the end. */
+    /* The order becomes: old lines up to the shared end, new lines between the shared parts, shared end. */
     whit_patch_line *kept = malloc((tail + 1) * sizeof *kept);
-    if (!kept) return; /* without memory the shared lines are removed and added: the text is the same */
+    if (!kept) return; /* without memory the shared lines stay as removed and added lines, which gives the same text */
     memcpy(kept, all + n_old - tail, tail * sizeof *kept);
     memmove(all + n_old - tail, all + n_old + head, (n_new - head - tail) * sizeof *all);
     memcpy(all + n_old - tail + (n_new - head - tail), kept, tail * sizeof *kept);
@@ -226,8 +228,8 @@ static whit_status parse_search(reader *r, char *path)
     return WHIT_OK;
 }
 
-/* Removes the marks from a name in a line before a block, which models write as "### n.py", "**n.py**", "`n.py`:" or
- * "File: n.py". */
+/* Removes Markdown and labels from a file name in the line before a block: models write "### n.py", "**n.py**",
+ * "`n.py`:" or "File: n.py". */
 static void strip_name(const char **text, size_t *n)
 {
     static const char *const labels[] = {"File: ", "file: ", "File name: ", "Filename: ", "filename: ", "Path: "};
@@ -259,7 +261,7 @@ static whit_status parse_blocks(reader *r)
             WHIT_TRY(parse_search(r, before ? path_of(before, n_before, false) : NULL));
             before = NULL;
         } else if (n && !begins(line, n, "```")) {
-            before = line; /* the last line before a block is usually a path */
+            before = line; /* the last line before a block usually names its file */
             n_before = n;
         }
     }
@@ -312,7 +314,7 @@ static whit_status parse_changes(reader *r)
         if (!in_hunk) WHIT_TRY(begin_hunk(r, NULL, 0));
         in_hunk = true;
         if (!n)
-            WHIT_TRY(add_line(r, ' ', line, 0)); /* the line is an empty line of context that lost its blank */
+            WHIT_TRY(add_line(r, ' ', line, 0)); /* an empty line is a context line whose space was lost */
         else if (*line == ' ' || *line == '-' || *line == '+')
             WHIT_TRY(add_line(r, *line, line + 1, n - 1));
         else
@@ -357,7 +359,7 @@ static whit_status parse_envelope(reader *r)
 
 /* ---- unified diffs -------------------------------------------------------------------------- */
 
-/* Reads the numbers of lines of each side from a line such as "@@ -1,4 +1,5 @@". */
+/* Reads the line counts of both sides from a line such as "@@ -1,4 +1,5 @@". A missing count is 1. */
 static bool read_counts(const char *line, size_t n, long *n_old, long *n_new)
 {
     char text[128];
@@ -373,34 +375,34 @@ static bool read_counts(const char *line, size_t n, long *n_old, long *n_new)
     return sscanf(text, "@@ -%ld +%ld @@", &a, &b) == 2;
 }
 
-/* Returns whether a line and the next are the head of another file's diff. */
+/* Returns whether this line and the next are the "---" and "+++" lines of another file's diff. */
 static bool is_file_head(const reader *r, const char *line, size_t n)
 {
     const char *next = r->text + r->at;
     return begins(line, n, "--- ") && begins(next, r->n_bytes - r->at, "+++ ");
 }
 
-/* Returns whether a head of a git diff describes a change other than changed lines, which would otherwise be lost
- * unnoticed. */
+/* Returns whether a header line of a git diff describes a change that is not a change of lines. Such a diff is refused,
+ * since the change would be lost unnoticed. */
 static bool is_beyond_lines(const char *line, size_t n)
 {
     static const char *const heads[] = {"rename from ", "rename to ", "copy from ", "copy to ", "old mode ",
                                         "new mode ", "GIT binary patch", "Binary files ",
-                                        /* links and submodules; of other new files the mode is left out */
+                                        /* modes of links and submodules; the mode of an ordinary new file is ignored */
                                         "new file mode 12", "new file mode 16"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         if (begins(line, n, heads[i])) return true;
     return false;
 }
 
-/* Returns whether the line is the "-- " before the version at the end of a patch by git format-patch. */
+/* Returns whether the line is the "-- " that git format-patch writes before the version at the end of a patch. */
 static bool is_signature(const char *line, size_t n)
 {
     return n == 3 && memcmp(line, "-- ", 3) == 0;
 }
 
-/* Parses a hunk of a diff. Models miscount lines, so the hunk ends where another part of the patch begins, whatever its
- * counts are. */
+/* Parses a hunk of a diff. Models miscount lines, so the hunk ends where another part of the patch begins, not where
+ * its counts end. */
 static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
 {
     const char *line;
@@ -433,8 +435,8 @@ static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
     return WHIT_OK;
 }
 
-/* Returns whether a line is a changed line outside of any hunk. If it were skipped, the rest of the patch would be
- * taken for the whole. */
+/* Returns whether a line is an added or removed line outside all hunks. Such a patch is refused, since skipping the
+ * line would apply only a part of it. */
 static bool is_of_no_hunk(const char *line, size_t n)
 {
     return n && strchr("+-", *line) && *line && !is_signature(line, n);
@@ -445,7 +447,7 @@ static whit_status parse_diff(reader *r)
     const char *line;
     size_t n;
     char *from = NULL;
-    /* is_bare: the head of a new or deleted file has come, and its lines have not */
+    /* is_bare: the header of a new or deleted file was read, but none of its lines yet */
     bool from_nothing = false, in_file = false, is_bare = false;
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && next_line(r, &line, &n)) {
@@ -481,7 +483,7 @@ static whit_status parse_diff(reader *r)
             if (!read_counts(line, n, &n_old, &n_new)) n_old = n_new = 0;
             if (status == WHIT_OK) status = parse_diff_hunk(r, n_old, n_new);
         } else if (is_signature(line, n) || begins(line, n, "diff ")) {
-            in_file = false; /* the next mail of a series, or the next file, begins */
+            in_file = false; /* the next patch of a series of mails, or the next file, begins */
         } else if (in_file && is_of_no_hunk(line, n)) {
             status = bad(
                 r, "a changed line follows a line that ends the hunk: each line of context must begin with a space");
@@ -493,7 +495,7 @@ static whit_status parse_diff(reader *r)
     return status;
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+/* ---- all forms ------------------------------------------------------------------------------ */
 
 whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch, whit_error *error)
 {
@@ -502,7 +504,8 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
     size_t n;
     whit_status status = WHIT_OK;
     bool known = false;
-    if (begins(text, n_bytes, WHIT_PATCH_MARK)) { /* the patch's own byte order mark would hide the first header */
+    /* skip the patch's own byte order mark, which would hide its first header */
+    if (begins(text, n_bytes, WHIT_PATCH_MARK)) {
         r.text += strlen(WHIT_PATCH_MARK);
         r.n_bytes -= strlen(WHIT_PATCH_MARK);
     }

@@ -10,14 +10,14 @@
 #include <string.h>
 
 #define CALLS_MAX 64
-#define TRIES_MAX 256 /* maximum number of places in an answer where parsing an object is tried */
+#define TRIES_MAX 256 /* maximum number of '{' in an answer at which an object is parsed */
 
 static void add_turn(json_t *list, const char *role, const char *text)
 {
     size_t n = json_array_size(list);
     json_t *last = n ? json_array_get(list, n - 1) : NULL;
     const char *own = json_string_value(json_object_get(last, "role"));
-    /* consecutive messages of the user are joined, since templates require turns to alternate */
+    /* consecutive messages of the user are joined, since chat templates require alternating roles */
     if (own && strcmp(own, role) == 0 && strcmp(role, "user") == 0) {
         json_object_set_new(last, "content",
                             json_sprintf("%s\n%s", json_string_value(json_object_get(last, "content")), text));
@@ -76,8 +76,8 @@ json_t *whit_plain_messages(const json_t *messages, const json_t *tools)
     return list;
 }
 
-/* Returns whether an answer contains a patch. The text around a patch counts as text, whatever it quotes; an answer
- * that is JSON as a whole may contain a patch in a string. */
+/* Returns whether an answer contains a fenced patch; objects in such an answer are then text, not calls. An answer that
+ * begins with '{' is JSON, and may contain a patch in a string. */
 static bool is_patch(const char *text, size_t n)
 {
     size_t first = 0;
@@ -86,7 +86,8 @@ static bool is_patch(const char *text, size_t n)
     return memmem(text, n, "```patch", 8) || memmem(text, n, "```diff", 7);
 }
 
-/* Returns the calls in a text; *answer becomes the text of the last object that ends the task. */
+/* Returns the calls in an answer, with ids made from `number`. *answer becomes the text of the last object {"answer":
+ * text}. */
 static json_t *find_calls(const char *text, size_t n, uint64_t number, json_t **answer)
 {
     json_t *calls = json_array();

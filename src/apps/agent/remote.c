@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Asks a model at an endpoint. If the endpoint refuses tools (servers return an error if the template lacks them or an
- * option is off), the system message describes them and the model calls them by JSON in its text. */
+ * Asks a model at an endpoint. A server may refuse the member "tools" because its template lacks them or an option
+ * is off. The system message then describes the tools, and the model calls them by JSON in its text. */
 #include "agent/model.h"
 #include "agent/plain.h"
 
@@ -27,7 +27,8 @@ static whit_status post(whit_remote_model *remote, const json_t *messages, const
     return status;
 }
 
-/* Converts the text of an answer to calls, or to text that is shown. An answer without a message stays unchanged. */
+/* Parses the text of an answer into calls or text, and passes text to on_text. An answer without a message stays
+ * unchanged. */
 static whit_status read_plain(whit_remote_model *remote, json_t *answer, whit_error *error)
 {
     json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
@@ -52,7 +53,7 @@ static whit_status post_plain(whit_remote_model *remote, const json_t *messages,
     return status == WHIT_OK ? read_plain(remote, *answer, error) : status;
 }
 
-/* Returns whether the server's error message refuses tools, rather than something else. */
+/* Returns whether the error is the server's refusal of tools. */
 static bool refuses_tools(whit_status status, const whit_error *error)
 {
     const char *said = status == WHIT_ERROR_IO ? strstr(error->message, "the server says ") : NULL;
@@ -71,7 +72,7 @@ static whit_status ask_endpoint(void *user, const json_t *messages, const json_t
         remote->takes_no_tools = true;
         status = post_plain(remote, messages, tools, answer, error);
         if (status == WHIT_OK && remote->on_note) remote->on_note(said.message);
-        /* if this request failed too, the error had another cause than tools */
+        /* if the request without tools failed too, tools were not the cause */
         remote->takes_no_tools = status == WHIT_OK;
     } else if (status != WHIT_OK && error) {
         *error = said;

@@ -16,16 +16,16 @@
 
 #include <utf8proc.h>
 
-#define STATEMENT_BYTES 4096 /* number of bytes of a statement that are compared */
+#define STATEMENT_BYTES 4096 /* maximum number of bytes of a statement that are compared */
 #define ALIASES_MAX     1000
 #define CHANGES_TEST    "it changes a test that is there, which may leave fewer checks"
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
 enum rule {
-    RUNS, /* the name runs programs, or text as code: the whole function that uses it is compared */
-    /* the name writes out of bounds, or to a file name that another process may take: the whole statement is
-     * compared */
+    RUNS, /* the name runs programs or runs text as code; a use is old if the whole function around it is unchanged */
+    /* the name writes out of bounds, or to a file name that another process may take; a use is old if its statement is
+     * unchanged */
     UNSAFE,
 };
 
@@ -155,8 +155,7 @@ static const struct flagged {
     C_UNSAFE("tmpnam"),
     C_UNSAFE("tempnam"),
     C_UNSAFE("mktemp"),
-    /* Modules of Python are listed too, because only the import shows a use such as `from subprocess import run as
-     * r`. */
+    /* Python modules are listed too, since only the import shows a use such as `from subprocess import run as r`. */
     PYTHON("eval"),
     PYTHON("exec"),
     PYTHON("compile"),
@@ -292,7 +291,8 @@ static const struct flagged {
 };
 enum { N_FLAGGED = sizeof flagged / sizeof *flagged };
 
-/* Returns whether a name runs code only as a function of the language itself: re.compile() and cursor.exec() do not. */
+/* Returns whether a name runs code only as a builtin function, not as a method: re.compile() and cursor.exec() are
+ * harmless. */
 static bool is_builtin(const char *name)
 {
     return strcmp(name, "compile") == 0 || strcmp(name, "eval") == 0 || strcmp(name, "exec") == 0;
@@ -315,9 +315,9 @@ typedef struct side {
     whit_code_language language;
     whit_review_text raw;
     whit_parse parse;
-    whit_buf lines;   /* size_t[]: offset of each line, and of the text's end */
+    whit_buf lines;   /* size_t[]: offset of the beginning of each line, then of the text's end */
     whit_buf digests; /* digest of each definition's text, then of the whole text */
-    whit_buf aliases; /* struct span[]: names in this file that stand for flagged names */
+    whit_buf aliases; /* struct span[]: names through which this file uses flagged names */
 } side;
 
 static const whit_parse_definition *definition_at(const side *s, uint32_t i)
@@ -333,8 +333,8 @@ static void close_side(side *s)
     whit_buf_free(&s->aliases);
 }
 
-/* Replaces a name of Python by its plain form: Python takes compatible characters for the same (NFKC), such as wide or
- * bold letters. */
+/* Converts a Python identifier to its normal form (NFKC), as Python does: it treats compatible characters such as wide
+ * or bold letters as the same. Returns the new length; *name points into `folded` if it changed. */
 static size_t fold_name(const char **name, size_t n, char *folded, size_t room)
 {
     utf8proc_uint8_t *made = NULL;
@@ -352,7 +352,8 @@ static size_t fold_name(const char **name, size_t n, char *folded, size_t room)
     return n;
 }
 
-/* Returns the row of the table for a mention, or -1. For an import the module's first name counts. */
+/* Returns the row of `flagged` for a mention, or -1. For a dotted import, only the first part of the module's name is
+ * looked up. */
 static int find_flagged(const side *s, const whit_parse_mention *m)
 {
     whit_code_language language = s->language == WHIT_CODE_SCRIPT ? WHIT_CODE_OTHER : s->language;
@@ -380,11 +381,12 @@ static bool is_word_byte(char c)
     return isalnum((uint8_t)c) || c == '_' || (uint8_t)c >= 0x80;
 }
 
-/* Adds the names that `import a as b` and `from a import b, c as d` bind, up to the statement's end. */
+/* Adds as aliases the names that `import a as b` and `from a import b, c as d` bind, from offset `at` to the
+ * statement's end. */
 static void add_imported(side *s, size_t at)
 {
     int depth = 0;
-    bool binds = false; /* true after "import" or "as" */
+    bool binds = false; /* the next word is a bound name: "import" or "as" was read */
     for (; at < s->n; at++) {
         char c = s->text[at];
         depth += (c == '(') - (c == ')');
@@ -405,8 +407,8 @@ static size_t line_begin(const side *s, size_t line) /* lines are counted from 1
     return (WHIT_ITEMS(const size_t, &s->lines))[line - 1 < n ? line - 1 : n - 1];
 }
 
-/* Returns whether a mention is a module, or a name imported from a module: the parser takes the words of `from a import
- * b` for plain mentions. */
+/* Returns whether a mention names a module or a name imported from one. The parser treats the words of `from a import
+ * b` as plain mentions, so the line is checked. */
 static bool is_imported(const side *s, const whit_parse_mention *m)
 {
     if (m->imports || s->language != WHIT_CODE_PYTHON) return m->imports;
@@ -415,7 +417,7 @@ static bool is_imported(const side *s, const whit_parse_mention *m)
     return m->name - at > 5 && memcmp(s->text + at, "from ", 5) == 0;
 }
 
-/* Finds the aliases: macros, variables, functions and imported names that stand for a flagged name in this file. */
+/* Finds the aliases: macros, variables, functions and imported names through which this file uses a flagged name. */
 static void find_aliases(side *s)
 {
     for (size_t i = 0; i < s->parse.n_mentions; i++) {
@@ -442,7 +444,7 @@ static void hash_span(const side *s, size_t begin, size_t end, uint8_t digest[WH
     whit_hash_end(&hash, digest);
 }
 
-/* Returns the digest of definition i; index s->parse.n_definitions has the digest of the whole text. */
+/* Returns the digest of definition i; i = s->parse.n_definitions: digest of the whole text. */
 static const uint8_t *digest_at(const side *s, size_t i)
 {
     return s->digests.data + i * WHIT_HASH_BYTES;
@@ -472,8 +474,8 @@ static bool open_side(side *s, const char *path, const char *text, size_t n)
     return !s->parse.failed && !s->digests.failed && !s->aliases.failed;
 }
 
-/* Finds the end of a name's statement: all brackets are closed, and a ';' follows or, except in C, the line ends. At
- * most STATEMENT_BYTES are searched. */
+/* Returns the end of the statement around a name: the first ';' or, except in C, line end outside all brackets.
+ * Searches at most STATEMENT_BYTES. */
 static size_t statement_end(const side *s, size_t at)
 {
     int depth = 0;
@@ -488,12 +490,12 @@ static size_t statement_end(const side *s, size_t at)
 
 struct use {
     uint8_t digest[WHIT_HASH_BYTES];
-    int row; /* row of the table; N_FLAGGED: the name is an alias */
+    int row; /* row of `flagged`; N_FLAGGED: the name is an alias */
 };
 
-/* Hashes the text that must be unchanged for a mention to count as old. For a name that runs programs that is the whole
- * function. If it is outside functions, or if the parser does not find their ends, it is the whole file, or the
- * statement in C. For imports and for other names it is the statement. */
+/* Hashes the text that must be unchanged for a mention to count as old. For an import, and for a name that does not run
+ * programs, that is the statement. For a name that runs programs it is the whole function; outside functions, or in a
+ * language whose function ends are not parsed, it is the whole file, or in C the statement. */
 static struct use use_of(const side *s, const whit_parse_mention *m, int row, enum rule rule)
 {
     struct use use = {.row = row};
@@ -522,7 +524,8 @@ static int compare_uses(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct use));
 }
 
-/* Lists the uses of flagged names; returns false if there are too many to compare, or if memory runs out. */
+/* Lists the uses of flagged names and of aliases, sorted. Returns false if there are too many aliases, or if memory
+ * runs out. */
 static bool list_uses(const side *s, whit_buf *uses)
 {
     if (s->aliases.size_bytes / sizeof(struct span) > ALIASES_MAX) return false;
@@ -543,7 +546,7 @@ static bool is_same(const side *before, const side *after)
     return before->n == after->n && memcmp(before->text, after->text, after->n) == 0;
 }
 
-/* Returns whether the file imports a module of that name. */
+/* Returns whether the file imports or includes `name`. */
 static bool imports_name(const side *s, const char *name, size_t n)
 {
     for (size_t i = 0; i < s->parse.n_mentions; i++)
@@ -553,14 +556,15 @@ static bool imports_name(const side *s, const char *name, size_t n)
     return false;
 }
 
-/* Finds a new include of a file whose suffix is not that of source code, because its content was not reviewed. */
+/* Returns a reason if the change adds an include of a file whose suffix is not that of C code, since such a file's
+ * content was not reviewed as code. */
 static const char *find_included(const side *before, const side *after)
 {
     char path[PATH_MAX];
     for (size_t i = 0; after->language == WHIT_CODE_C && i < after->parse.n_mentions; i++) {
         const whit_parse_mention *m = &after->parse.mentions[i];
         const char *name = after->text + m->name;
-        /* <vector> is a header of the system */
+        /* <vector> and the like are system headers */
         const bool is_system = m->name && name[-1] == '<' && !memchr(name, '.', m->n_name);
         if (!m->imports || is_system || imports_name(before, name, m->n_name)) continue;
         snprintf(path, sizeof path, "%.*s", (int)m->n_name, name);
@@ -570,8 +574,8 @@ static const char *find_included(const side *before, const side *after)
     return NULL;
 }
 
-/* Finds flagged names anywhere in a changed text of another language: its strings may contain code ("#{system('x')}"),
- * and the parser does not know the comments of each language. */
+/* Returns a reason if a changed text in a language without a full parser contains a flagged name anywhere. Strings may
+ * contain code ("#{system('x')}"), and the parser does not know the comments of each language. */
 static const char *find_named(const side *before, const side *after)
 {
     if ((after->language != WHIT_CODE_OTHER && after->language != WHIT_CODE_SCRIPT) || is_same(before, after))
@@ -611,8 +615,8 @@ static bool word_is(const char *word, size_t n, const char *wanted)
     return strlen(wanted) == n && strncasecmp(word, wanted, n) == 0;
 }
 
-/* Returns whether a word of the path is a word for tests, such as "test" or "spec". Words end at capitals and at
- * characters that are not letters. */
+/* Returns whether the path contains a word such as "test" or "spec". Words end at capitals and at characters that are
+ * not letters. */
 static bool is_test(const char *path)
 {
     static const char *const words[] = {"test",      "tests", "testing", "unittest",
@@ -659,7 +663,8 @@ static bool is_switch(const char *name, size_t n)
     return has_prefix(name, n, "xfail") || has_prefix(name, n, "ignore") || has_prefix(name, n, "disable");
 }
 
-/* Counts words that disable tests, definitions that replace an assertion, and conditions of the preprocessor. */
+/* Counts possible ways to switch tests off: words that disable tests, definitions that replace an assertion used in
+ * `before`, and in C #if, #else, #elif and #undef. */
 static size_t count_switches(const side *s, const side *before)
 {
     size_t count = 0;
@@ -684,7 +689,7 @@ static size_t count_switches(const side *s, const side *before)
     return count;
 }
 
-/* Returns whether a non-blank line of code is removed or changed. */
+/* Returns whether a line of the old text that is not blank is removed or changed. */
 static bool takes_lines(const side *before, const side *after)
 {
     whit_buf runs = {0};
@@ -698,7 +703,7 @@ static bool takes_lines(const side *before, const side *after)
     return found;
 }
 
-/* Finds the innermost definition around a line; WHIT_PARSE_NONE means that the line is in no definition. */
+/* Returns the innermost definition around a line, or WHIT_PARSE_NONE. */
 static uint32_t definition_of(const side *s, size_t line)
 {
     uint32_t best = WHIT_PARSE_NONE;
@@ -709,7 +714,7 @@ static uint32_t definition_of(const side *s, size_t line)
     return best;
 }
 
-/* Appends the definition that contains each assertion, or WHIT_PARSE_NONE for an assertion outside all definitions. */
+/* Appends for each assertion the definition that contains it, or WHIT_PARSE_NONE if no definition does. */
 static bool list_assertions(const side *s, whit_buf *list)
 {
     for (size_t i = 0; i < s->parse.n_mentions; i++) {
@@ -727,8 +732,8 @@ static bool list_assertions(const side *s, whit_buf *list)
     return true;
 }
 
-/* Returns whether every function with assertions is unchanged. If an assertion is outside functions, the whole file
- * must be unchanged. */
+/* Returns whether every function with assertions is unchanged and, if an assertion is outside functions, the whole
+ * file. */
 static bool keeps_tests(const side *before, const side *after)
 {
     whit_buf list = {0};
@@ -752,8 +757,8 @@ static const char *find_weaker_test(const whit_change *c, const side *before, co
     return NULL;
 }
 
-/* Returns a reason if a change removes lines from a test with assertions, in a language that the parser does not
- * know. */
+/* Returns a reason if a change removes or changes lines of a test with assertions in a language that the parser does
+ * not know. */
 static const char *find_unknown_test(const whit_change *c)
 {
     static const char *const words[] = {"assert", "expect", "should", "check", "ok(", "is(", "fail", "require"};

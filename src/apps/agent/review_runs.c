@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Lists how programs are run in languages that the parser does not know. Sources: the languages' documentation of
+ * Words that run programs, for languages that the parser does not know. Sources: the languages' documentation of
  * processes and of evaluating code. */
 #include "agent/review_text.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* This macro makes a row of the table. `kinds` are endings of names, or whole names, between blanks and in small
- * letters. A `text` that begins or ends with a letter is looked for as a word. */
+/* Makes a row of the table. `kinds`: file suffixes or whole file names in lower case, separated by blanks. `text`:
+ * searched as a whole word at an end that is a letter. */
 #define RUNS(kinds, text)                                                                                              \
     {                                                                                                                  \
         " " kinds " ", text, "it runs programs or text as code: " text                                                 \
@@ -226,7 +226,8 @@ static bool stands_in(const char *text, size_t n, const char *form)
     return false;
 }
 
-/* Finds the kind of a file: the ending of its name, or the program that its first line names. */
+/* Finds the kind of a file: the suffix of its name in lower case or, without a suffix, the interpreter in its first
+ * line. `kind` gets it between two blanks. */
 static void find_kind(const char *name, const char *text, size_t n, char kind[24])
 {
     static const struct {

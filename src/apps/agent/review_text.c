@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds forms of code that evade the parser, each of which did so once: where the parser's rules for comments, strings
- * and words differ from a compiler's, code can hide in text that the parser takes for one of them. */
+ * Finds code that is written to evade the parser: where its rules for comments, strings and words differ from a
+ * compiler's, it may skip code as a comment or string. Each form listed here was seen to evade it. */
 #include "agent/review_text.h"
 
 #include "base/items.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define PROGRAM_BYTES_MAX 400 /* maximum number of bytes of the first line that are searched for a program */
+#define PROGRAM_BYTES_MAX 400 /* maximum number of bytes of the first line in which an interpreter's name is searched */
 
 /* ---- languages --------------------------------------------------------------------------------- */
 
-/* These endings of names, in lower case, are known in addition to those of the code graph. */
+/* File suffixes, in lower case, in addition to those that the code graph knows. */
 static const struct {
     const char *ending;
     whit_code_language language;
@@ -33,7 +33,7 @@ static const struct {
     {"dart", WHIT_CODE_OTHER},
 };
 
-/* Build tools run these files of Python, whose names have no ending. */
+/* Python files without a suffix, which build tools run. */
 static const char *const python_names[] = {"sconstruct", "sconscript", "wscript", "snakefile"};
 
 static bool has_text(const char *text, size_t n, const char *part)
@@ -70,13 +70,14 @@ whit_code_language whit_review_language(const char *path, const char *text, size
     return language == WHIT_CODE_NONE ? language_of_program(text, n) : language;
 }
 
-/* ---- forms ------------------------------------------------------------------------------------- */
+/* ---- forms of text ----------------------------------------------------------------------------- */
 
 struct text_form {
     const char *text, *reason;
 };
 
-/* Other languages name these modules in strings, which the parser does not read. */
+/* Texts by which other languages import modules that run programs. They are in strings, which the parser does not
+ * read. */
 static const struct text_form modules[] = {{"child_process\"", "it adds a use of child_process"},
                                            {"child_process'", "it adds a use of child_process"},
                                            {"child_process`", "it adds a use of child_process"},
@@ -84,7 +85,7 @@ static const struct text_form modules[] = {{"child_process\"", "it adds a use of
                                            {"process::Command", "it adds a use of process::Command"},
                                            {"\"open3\"", "it adds a use of open3"},
                                            {"'open3'", "it adds a use of open3"}};
-/* Python can find a name in these ways without the name's letters in a row; the text is searched without its blanks. */
+/* Ways to reach a function in Python without writing its name. The text is searched with all blanks removed. */
 static const struct text_form python_texts[] = {
     {"getattr(os", "it finds a function of os by name"},  {"getattr(sys", "it finds a function of sys by name"},
     {"vars(os", "it finds a function of os by name"},     {"vars(sys", "it finds a function of sys by name"},
@@ -94,7 +95,7 @@ static const struct text_form python_texts[] = {
     {"attrgetter(", "it finds a function by name"},       {"methodcaller(", "it finds a function by name"},
     {"globals()[", "it finds a function by name"},        {"locals()[", "it finds a function by name"},
     {"importosas", "it gives os another name"},           {"importsysas", "it gives sys another name"}};
-/* The preprocessor can make a name in these ways. */
+/* Ways to build or rename a name with the C preprocessor. */
 static const struct text_form c_texts[] = {{"##", "it pastes names together"},
                                            {"%:", "it has digraphs"},
                                            {"?\?/", "it has trigraphs"},
@@ -116,7 +117,7 @@ static size_t count_text(const char *text, size_t n, const char *form)
     return count;
 }
 
-/* Returns the first form that occurs more often in the new text than in the old one, or NULL. */
+/* Returns the reason of the first form that occurs more often in the new text than in the old one, or NULL. */
 static const char *find_more(const struct text_form *forms, size_t n_forms, const char *before, size_t n_before,
                              const char *after, size_t n_after)
 {
@@ -126,7 +127,7 @@ static const char *find_more(const struct text_form *forms, size_t n_forms, cons
     return NULL;
 }
 
-/* Returns the offset after the word if it occurs at `at` as a whole word, otherwise 0. */
+/* Returns the offset after `word` if it is at offset `at` as a whole word, otherwise 0. */
 static size_t word_end(const char *text, size_t n, size_t at, const char *word)
 {
     const size_t n_word = strlen(word);
@@ -135,7 +136,7 @@ static size_t word_end(const char *text, size_t n, size_t at, const char *word)
     return at + n_word;
 }
 
-/* Counts assembly: the keyword together with its next part, which is a word, a bracket, a comment or a divided line. */
+/* Counts asm statements: an asm keyword followed by a bracket, a comment, a backslash, or volatile, goto or inline. */
 static size_t count_assembly(const char *text, size_t n)
 {
     static const char *const words[] = {"asm", "_asm", "__asm", "__asm__"};
@@ -152,9 +153,9 @@ static size_t count_assembly(const char *text, size_t n)
     return count;
 }
 
-/* Counts includes that the parser does not see: after a "#", a word whose file name does not follow at once, since it
- * is in a macro or after a comment; without a "#" directly before it, a word whose file name follows, since a comment
- * or a divided line stands between them. */
+/* Counts #include and similar directives that the parser does not see: either a "#" and the word are there but the file
+ * name is not next (it is in a macro or after a comment), or the word and the file name are there but no "#" is
+ * directly before (a comment or a backslash at a line's end is between them). */
 static size_t count_included(const char *text, size_t n)
 {
     static const char *const words[] = {"include", "include_next", "import", "embed"};
@@ -173,8 +174,8 @@ static size_t count_included(const char *text, size_t n)
     return count;
 }
 
-/* Counts words and signs that a backslash at a line's end divides: the compiler joins their parts, the parser does not.
- * GCC allows blanks after the backslash. */
+/* Counts words and operators that a backslash at a line's end splits: the compiler joins the parts, the parser does
+ * not. GCC allows blanks after the backslash. */
 static size_t count_divided(const char *text, size_t n)
 {
     size_t count = 0;
@@ -187,7 +188,7 @@ static size_t count_divided(const char *text, size_t n)
     return count;
 }
 
-/* Counts raw strings in a file that may be compiled as C, where R may be a macro before an ordinary string. */
+/* Counts raw strings in files that may be compiled as C, where R may be a macro before an ordinary string. */
 static size_t count_raw(const whit_review_text *t)
 {
     static const char *const plain[] = {".c", ".h", ".inc", ".def", ".inl", ".y", ".l", ".m", ".s"};
@@ -204,8 +205,8 @@ static size_t count_raw(const whit_review_text *t)
     return count;
 }
 
-/* Returns whether the source declares another encoding in its first two lines (PEP 263). Its characters then have
- * another meaning: "#\u000aexec()" is code in unicode_escape. */
+/* Returns whether the first two lines of a Python source declare another encoding (PEP 263). Its characters may then
+ * have another meaning: in unicode_escape, "#\u000aexec()" is code. */
 static bool is_encoded(const char *text, size_t n)
 {
     static const char *const usual[] = {"utf-8",   "utf8",   "utf-8-sig",  "utf_8",       "ascii", "us-ascii",
@@ -231,7 +232,7 @@ static bool is_encoded(const char *text, size_t n)
     return false;
 }
 
-/* Appends the text without its blanks and backslashes; returns false if memory runs out. */
+/* Appends the text without blanks and backslashes. Returns false if memory runs out. */
 static bool drop_blanks(const whit_review_text *t, whit_buf *out)
 {
     if (t->n && !whit_buf_reserve(out, t->n)) return false;

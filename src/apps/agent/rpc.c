@@ -10,19 +10,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WRITE_MS 30000 /* time without progress after which the other side is considered hung */
+#define WRITE_MS 30000 /* time without progress after which a write fails */
 
-/* Takes a whole line from the bytes that were read; returns false if there is no whole line yet. */
+/* Parses the next whole line of `bytes` into *message. Returns false if there is no whole line yet; for an empty line
+ * *got is WHIT_RPC_TIMEOUT. */
 static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
 {
     const char *text = whit_chars(&rpc->bytes) + rpc->n_taken;
     size_t left = rpc->bytes.size_bytes - rpc->n_taken;
     const char *end = left ? memchr(text, '\n', left) : NULL;
     *message = NULL;
-    *got = WHIT_RPC_TIMEOUT; /* the result for an empty line */
+    *got = WHIT_RPC_TIMEOUT; /* also the result for an empty line */
     if (!end && left && rpc->has_ended) end = text + left;
     if (!end) {
-        if (rpc->n_taken) { /* the rest moves to the front */
+        if (rpc->n_taken) { /* move the unread bytes to the front */
             memmove(rpc->bytes.data, text, left);
             rpc->bytes.size_bytes = left;
             rpc->n_taken = 0;
@@ -50,8 +51,7 @@ static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
     return true;
 }
 
-/* Reads the bytes that have arrived and appends them to the rest; returns false at the end of the input or if memory
- * runs out. */
+/* Reads available bytes and appends them to `bytes`. Returns false at the end of the input or if memory runs out. */
 static bool take_bytes(whit_rpc *rpc)
 {
     if (!whit_buf_reserve(&rpc->bytes, 65536)) return false;
@@ -76,16 +76,18 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
         int64_t left = timeout_ms < 0 ? -1 : milliseconds_left(begin, timeout_ms);
         if (timeout_ms >= 0 && left <= 0) return WHIT_RPC_TIMEOUT;
         struct pollfd look = {rpc->in, POLLIN, 0};
-        /* A cancel flag that another thread sets is looked at five times a second; a signal ends the wait. */
+        /* the cancel flag, which another thread may set, is checked five times a second; a signal ends the wait at
+         * once */
         int wait = rpc->cancel && (left < 0 || left > 200) ? 200 : (int)left;
         int ready = poll(&look, 1, wait);
         if (ready < 0 && errno != EINTR) return WHIT_RPC_END;
-        /* the last line of the input may lack its line feed */
+        /* the next take_line() also accepts a last line without a line feed */
         if (ready > 0 && !take_bytes(rpc)) rpc->has_ended = true;
     }
 }
 
-/* Waits until the other side accepts more bytes; the other side may itself wait until its output is read. */
+/* Waits until the other side accepts more bytes, and reads its output meanwhile, since it may itself be blocked on
+ * writing. Returns false after WRITE_MS, on an error or if cancelled. */
 static bool wait_to_write(whit_rpc *rpc)
 {
     const uint64_t begin = whit_now_ns();
@@ -100,7 +102,7 @@ static bool wait_to_write(whit_rpc *rpc)
     return false;
 }
 
-/* Writes a message and releases it. Returns false if the other side has ended, if it accepts no bytes for half a
+/* Writes a message and frees it. Returns false if the other side has closed the connection, accepts no bytes for half a
  * minute, or if waiting was cancelled. */
 static bool rpc_write(whit_rpc *rpc, json_t *message)
 {

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECONDS_USUAL 600 /* time limit of a command without a setting */
+#define SECONDS_USUAL 600 /* time limit in seconds if the settings give none */
 
 const char *whit_runner_lacks(whit_runner *runner)
 {
@@ -30,8 +30,8 @@ void whit_runner_tell_lack(whit_runner *runner, const char *lacks)
     runner->was_said = true;
 }
 
-/* Appends a line of JSON about the command to the list. If that fails, the run fails, so that no run stays
- * unrecorded. */
+/* Appends the command and its result, as a line of JSON, to the list of runs. If that fails, the command counts as
+ * failed, so that no run stays unrecorded. */
 static whit_status note(const whit_runner *runner, const char *copy, const char *line,
                         const whit_sandbox_result *result, whit_error *error)
 {
@@ -63,8 +63,8 @@ static whit_status note(const whit_runner *runner, const char *copy, const char 
     return status;
 }
 
-/* Adds texts that are open and not saved to the list `all`, below the staged changes; `all` borrows its contents from
- * both. */
+/* Puts the texts that are open and not saved into `all`, before the staged changes. The entries of `all` point into
+ * `unsaved` and `staged`. */
 static whit_status add_unsaved(const whit_runner *runner, const whit_changes *staged, whit_changes *unsaved,
                                whit_changes *all, whit_error *error)
 {
@@ -118,7 +118,7 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
     whit_changes_free(&unsaved);
     whit_buf_free(&all.changes);
     const char *arguments[4], *const write[] = {scratch->tree, scratch->home, NULL};
-    /* A model may ask for less time than the settings give, but not for more. */
+    /* A model may ask for less time than the settings allow, but not for more. */
     const uint32_t most = runner->config && runner->config->command_s ? runner->config->command_s : SECONDS_USUAL;
     whit_sandbox_shell(line, arguments);
     whit_sandbox_command command = {
@@ -131,7 +131,7 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
         .cancel = runner->cancel,
     };
     if (status == WHIT_OK) status = whit_sandbox_run(&command, result, error);
-    /* if the command exceeded a limit of memory or disk, the copy is emptied, or the next command could exceed it,
+    /* if the command exceeded a limit of memory or disk, empty the copy, so that the next command does not exceed it,
      * too */
     if (status == WHIT_OK && *result->over) whit_scratch_empty(scratch);
     return status == WHIT_OK ? note(runner, copy, line, result, error) : status;
@@ -162,7 +162,7 @@ void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_bu
     else
         whit_buf_printf(out, "exit status %d", result->status);
     whit_buf_printf(out, " after %.1f s\n", (double)result->wall_ns / 1e9);
-    if (n > n_bytes) { /* errors are at the end of the output, and the command is at its beginning */
+    if (n > n_bytes) { /* the beginning shows the command, the end shows errors: keep both */
         head = whit_utf8_cut(text, n, n_bytes / 4);
         tail = n_bytes - n_bytes / 4;
         while (tail && (text[n - tail] & 0xc0) == 0x80) tail--;

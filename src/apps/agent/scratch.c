@@ -26,11 +26,11 @@
 #define WRITTEN        " written"
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
 #define LIST_BYTES_MAX ((size_t)256 << 20)
-#define KEY_BYTES      ((size_t)1 << 20) /* bytes of the pieces in which a file is searched for keys */
-/* This many bytes of a piece are searched again with the next piece; a key is shorter. */
+#define KEY_BYTES      ((size_t)1 << 20) /* size of the pieces, in bytes, in which a file is searched for keys */
+/* bytes of a piece that are searched again with the next piece; every key is shorter */
 #define KEY_OVERLAP ((size_t)1 << 15)
 
-/* Describes the state of a file of the project, and of its copy, when it was copied. */
+/* State of a project's file at the time it was copied, and of the copy (copy_*, inode). */
 struct stamp {
     uint64_t size, inode;
     int64_t modified_s, changed_s, copy_changed_s;
@@ -44,9 +44,9 @@ struct entry {
 struct update {
     whit_scratch *scratch;
     const char *project;
-    /* the last update's list: struct entry[] sorted by path, and the text that holds the paths */
+    /* list of the last update: struct entry[] sorted by path, and the text with the paths */
     whit_buf old, old_text;
-    /* this update's list: struct entry[], which owns its paths, and the lines of the list's file */
+    /* list of this update: struct entry[], which owns its paths, and the lines to be written to the list's file */
     whit_buf entries, text;
     char keys[2 * WHIT_HASH_BYTES + 1]; /* digest of whit_guard_hash, in the first line of the list's file */
     bool has_old_keys; /* the copy was made when other keys were looked for, so each file is searched again */
@@ -55,10 +55,10 @@ struct update {
     whit_error *error;
 };
 
-/* ---- below the copy, where nothing is trusted -------------------------------------------------- */
+/* ---- files of the copy, which commands may have changed -------------------------------------- */
 
-/* Opens the parent folder of `path` and sets *name to the last part of the path. Creates missing folders and removes
- * other files in their place. Returns -1 with errno on failure. */
+/* Opens the parent folder of `path` and sets *name to the last part. Creates missing folders; another kind of file in
+ * their place is removed. Returns -1 with errno on failure. */
 static int open_above(const whit_scratch *scratch, const char *path, const char **name)
 {
     char part[NAME_MAX + 1];
@@ -86,7 +86,7 @@ static int open_above(const whit_scratch *scratch, const char *path, const char 
     return at;
 }
 
-/* Writes a new file, and removes any existing entry of its name. */
+/* Writes a new file `name`, after removing an existing entry of that name. */
 static bool put_bytes(int folder, const char *name, const void *data, size_t n, mode_t mode)
 {
     whit_agent_remove_all(folder, name);
@@ -101,7 +101,7 @@ static bool copy_bytes(int from, int to, uint64_t size)
     if (ioctl(to, FICLONE, from) == 0) return true;
     for (uint64_t done = 0; done < size;) {
         ssize_t n = copy_file_range(from, NULL, to, NULL, size - done, 0);
-        if (n == 0) break; /* the file became shorter meanwhile */
+        if (n == 0) break; /* the file has become shorter than its recorded size */
         if (n < 0 && errno != EINTR) {
             char piece[65536];
             if (done || (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)) return false;
@@ -114,8 +114,8 @@ static bool copy_bytes(int from, int to, uint64_t size)
     return true;
 }
 
-/* Copies a file or link. The first copy of a file keeps its times. A replaced copy gets the current time, so that build
- * results of the old content are rebuilt. */
+/* Copies a file or link. is_first: the copy gets the original's times; a later copy gets the current time, so that
+ * build tools rebuild what depends on it. */
 static bool put_copy(int folder, const char *name, const char *full, const struct stat *info, bool is_first)
 {
     const struct timespec times[2] = {info->st_atim, info->st_mtim};
@@ -127,7 +127,7 @@ static bool put_copy(int folder, const char *name, const char *full, const struc
         target[n] = 0;
         return symlinkat(target, folder, name) == 0;
     }
-    /* The file may have been replaced by a pipe meanwhile. */
+    /* O_NONBLOCK: the file may have been replaced by a pipe, whose opening would block. */
     int from = open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int to = from >= 0 ? openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info->st_size) &&
@@ -139,7 +139,7 @@ static bool put_copy(int folder, const char *name, const char *full, const struc
     return ok;
 }
 
-/* ---- the list of what was copied --------------------------------------------------------------- */
+/* ---- list of copied files ---------------------------------------------------------------------- */
 
 static int by_path(const void *a, const void *b)
 {
@@ -203,8 +203,8 @@ static struct stamp stamp_of(const struct stat *own, const struct stat *copy)
 
 /* ---- updating ---------------------------------------------------------------------------------- */
 
-/* Returns whether to skip a folder: secrets, and the folder of this program's copies, so that a copy does not copy
- * itself. */
+/* Returns whether to skip a folder: one with secrets, or the folder of this program's scratch copies, so that a copy
+ * does not contain itself. */
 static bool skip_folder(void *user, const char *folder)
 {
     const struct update *u = user;
@@ -217,8 +217,8 @@ static bool finds_key(const char *text, size_t n)
     return n && whit_guard_find_key(text, n, &begin, &end);
 }
 
-/* Returns whether a text contains a key, or true if memory runs out. In UTF-16 a zero byte follows or precedes each
- * byte of a key, so every second byte is looked at, from the first and from the second on. */
+/* Returns whether a text contains a key, or true if memory runs out. In UTF-16 every second byte of a key is zero, so a
+ * text with zero bytes is also searched at even and at odd offsets only. */
 static bool has_key(const char *text, size_t n)
 {
     if (finds_key(text, n)) return true;
@@ -234,7 +234,7 @@ static bool has_key(const char *text, size_t n)
     return found;
 }
 
-/* Returns whether the file contains a key or token, or cannot be read completely. */
+/* Returns whether the file contains a key or cannot be read completely. */
 static bool holds_key(const char *full)
 {
     whit_buf text = {0};
@@ -289,7 +289,8 @@ static bool visit(void *user, const char *path)
         (same ||
          (put_copy(folder, name, full, &own, !known && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) &&
           fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0));
-    /* A file that has disappeared or cannot be read is left out of the copy; a full disk ends the update. */
+    /* a file that has disappeared or cannot be read is left out of the copy, but a full or read-only disk ends the
+     * update */
     if (!ok && (errno == ENOSPC || errno == EDQUOT || errno == EROFS))
         u->status = whit_fail_errno(u->error, u->scratch->tree, "copy files into this folder");
     if (ok) {
@@ -321,8 +322,8 @@ static void remove_gone(struct update *u)
     }
 }
 
-/* Removes a file that is neither in the project nor ignored by its rules: an earlier check may have made it, and
- * programs would obey it now. */
+/* Removes a file that is neither copied from the project nor ignored by its rules: an earlier check may have left it,
+ * and programs might obey it. */
 static bool remove_stranger(void *user, const char *path)
 {
     struct update *u = user;
@@ -366,14 +367,15 @@ static bool is_empty(const char *path)
     return entries && n == 2;
 }
 
-/* Puts the staged changes into the copy. Their files differ from the stamps of the list, so that the next update puts
- * the project's files back. */
+/* Writes the staged changes into the copy. Their files then differ from the stamps in the list, so that the next update
+ * restores the project's files. */
 static whit_status put_staged(struct update *u, const whit_changes *staged)
 {
     for (size_t i = 0; staged && i < whit_changes_count(staged); i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *name;
-        /* Skips secrets and texts whose old content has a key, both staged changes and texts open in an editor. */
+        /* Skips secrets, and files whose old text contains a key: a staged change, or a text open in an editor, would
+         * bring the key into the copy. */
         if (!whit_agent_path_is_plain(c->path) || whit_light_secret(u->project, c->path) ||
             (c->was && has_key(c->before, c->before_bytes)))
             continue;
@@ -383,7 +385,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
             ok = put_bytes(folder, name, c->after, c->after_bytes, c->mode ? (c->mode & 0777) | 0600 : 0644);
         else if (ok)
             whit_agent_remove_all(folder, name);
-        /* A new file is added to the list, so that the next update removes it. */
+        /* a new file is added to the list, so that the next update removes it */
         if (ok && c->is && !c->was) add_line(u, c->path, &(struct stamp){0});
         whit_status status = ok ? WHIT_OK : whit_fail_errno(u->error, c->path, "copy this file into the agent's copy");
         if (folder >= 0) close(folder);
@@ -424,8 +426,8 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     return u.status;
 }
 
-/* Locks the copy; tries ten times a second, because a wait within flock() would not see the cancel flag. Returns false
- * with errno, which is ECANCELED if the person has ended the wait. */
+/* Locks the copy. Tries ten times a second, because flock() would wait without checking the cancel flag. Returns false
+ * with errno; ECANCELED if the person has cancelled. */
 static bool lock_copy(int fd, const whit_scratch_wait *wait)
 {
     static const struct timespec pause = {0, 100000000};
@@ -459,7 +461,7 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
     scratch->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool ok = scratch->lock >= 0 && lock_copy(scratch->lock, wait);
     if (ok) scratch->tree_fd = whit_agent_open_folder(AT_FDCWD, scratch->tree);
-    /* A command may have removed the folder's permissions. */
+    /* restore the home folder's permissions, which a command may have removed */
     int home = ok ? whit_agent_open_folder(AT_FDCWD, scratch->home) : -1;
     if (home >= 0) close(home);
     if (scratch->tree_fd >= 0) return WHIT_OK;
@@ -472,8 +474,8 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
 
 /* ---- passes of checks ---------------------------------------------------------------------------- */
 
-/* Reads the file "pass", which contains the number of the last pass, followed by " written" if its changes were
- * written. */
+/* Reads the file "pass": the number of the last pass, followed by " written" if its changes were written to the
+ * project. */
 static void read_pass(const whit_scratch *scratch, char text[64])
 {
     char path[PATH_MAX + 16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Searches with two limits on time: a line is tried with few steps, which are enough for nearly all patterns, and again
- * with many steps if those were too few; the number of lines that are tried again is limited, too. PCRE2 limits a
- * pattern's memory: 64 KiB for the compiled pattern, and a maximum for the heap of a match. */
+ * Searches with limits on time and memory. Each line is first matched with few steps, which suffice for nearly all
+ * patterns, and if necessary again with many; the number of lines that are matched again is limited. PCRE2 limits
+ * the memory: a compiled pattern has at most 64 KiB, and the heap of a match has a maximum. */
 #include "agent/search.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -12,7 +12,7 @@
 
 #define STEPS_FEW  1000u
 #define STEPS_MANY 50000u
-#define COSTLY_MAX 4096u /* maximum number of lines that need more than STEPS_FEW steps */
+#define COSTLY_MAX 4096u /* maximum number of lines, over one search, that may need more than STEPS_FEW steps */
 #define HEAP_KIB   4096u
 
 struct whit_search {
@@ -76,6 +76,6 @@ whit_search_found whit_search_line(whit_search *search, const char *line, size_t
         search->n_costly++;
         found = match_within(search, line, n_bytes, STEPS_MANY);
     }
-    if (found >= 0) return WHIT_SEARCH_YES; /* 0 means a match with more groups than the match data holds */
+    if (found >= 0) return WHIT_SEARCH_YES; /* 0 means a match whose groups do not all fit into `match` */
     return found == PCRE2_ERROR_NOMATCH ? WHIT_SEARCH_NO : WHIT_SEARCH_COSTLY;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WHIT_SEARCH_PATTERN_MAX 200 /* maximum number of bytes of a pattern */
+#define WHIT_SEARCH_PATTERN_MAX 200 /* maximum length of a pattern in bytes */
 
 typedef struct whit_search whit_search;
 
@@ -14,13 +14,13 @@ typedef enum whit_search_found {
     WHIT_SEARCH_NO,
     WHIT_SEARCH_YES,
     WHIT_SEARCH_COSTLY, /* undecided: matching this line takes too many steps */
-    WHIT_SEARCH_SPENT,  /* undecided, and so is every later line: the steps of all lines are used up */
+    WHIT_SEARCH_SPENT,  /* undecided, like every later line: too many lines have needed many steps */
 } whit_search_found;
 
-/* Compiles a pattern (Perl's syntax, by PCRE2). Returns NULL with a reason in `why` if the pattern is malformed, too
- * long or too large. */
+/* Compiles a regular expression (Perl syntax, by PCRE2). Returns NULL with the reason in `why` if the pattern is
+ * malformed, too long or too large. */
 whit_search *whit_search_open(const char *pattern, char *why, size_t why_bytes);
-/* Searches one line, given without its end, for the pattern. */
+/* Searches one line, without its line end, for the pattern. */
 whit_search_found whit_search_line(whit_search *search, const char *line, size_t n_bytes);
 void whit_search_close(whit_search *search);
 

@@ -20,8 +20,8 @@ static void hash_content(const whit_buf *content, uint8_t hash[WHIT_HASH_BYTES])
     whit_hash_end(&state, hash);
 }
 
-/* Reads a file of a copy; only regular files count. whit_project_read would refuse the file, because copies are in this
- * program's own folders. */
+/* Reads a file of the copy; *exists is true for regular files only. whit_project_read() cannot be used, since it
+ * refuses files in this program's own folders. */
 static whit_status read_copied(const char *folder, const char *path, whit_buf *content, bool *exists, whit_error *error)
 {
     char name[2 * PATH_MAX];
@@ -87,8 +87,8 @@ void whit_snapshot_free(whit_snapshot *s)
     *s = (whit_snapshot){0};
 }
 
-/* Stages one file of the copy, as it differs from the snapshot; *conflict becomes true if the project's file is neither
- * the snapshot's nor the copy's. */
+/* Stages the copy's version of one file if it differs from the snapshot. *conflict becomes true if the project's file
+ * differs from both. */
 static whit_status stage_file(const whit_snapshot *before, const char *project, const char *path, whit_changes *set,
                               bool *conflict, whit_error *error)
 {
@@ -126,7 +126,7 @@ whit_status whit_snapshot_stage(const whit_snapshot *before, const char *project
     whit_snapshot after;
     whit_status status = whit_snapshot_take(&after, before->folder, error);
     conflict[0] = 0;
-    /* the first pass is over files that exist now, the second over files that were removed */
+    /* pass 0: files that exist in the copy now; pass 1: files that were removed from it */
     for (int pass = 0; pass < 2; pass++) {
         const whit_snapshot *list = pass ? before : &after;
         for (size_t i = 0; status == WHIT_OK && i < list->n; i++) {

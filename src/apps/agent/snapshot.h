@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds the changes that a task made in its copy of a project: compares the hashes of the files before the task with
+ * Finds the changes that a task made in its copy of a project, by comparing hashes of the files before the task with
  * the files of the copy and of the project. */
 #ifndef WHIT_AGENT_SNAPSHOT_H
 #define WHIT_AGENT_SNAPSHOT_H
@@ -9,13 +9,13 @@
 
 #include <limits.h>
 
-/* Holds a file's path and the hash of its content. */
+/* Path and content hash of a file. */
 typedef struct whit_file_hash {
     char *path;
     uint8_t hash[WHIT_HASH_BYTES];
 } whit_file_hash;
 
-/* Holds the files of a folder, sorted by name. */
+/* Files of a folder, sorted by path. */
 typedef struct whit_snapshot {
     const char *folder;
     whit_file_hash *files;
@@ -24,13 +24,14 @@ typedef struct whit_snapshot {
     whit_error error;
 } whit_snapshot;
 
-/* Hashes the regular files of a folder, whose name must outlive the snapshot; free it in every case. Errors: memory. */
+/* Hashes the regular files of a folder. `folder` must stay valid as long as the snapshot; free the snapshot in every
+ * case. Errors: memory. */
 whit_status whit_snapshot_take(whit_snapshot *s, const char *folder, whit_error *error);
 void whit_snapshot_free(whit_snapshot *s);
 
-/* Stages all files of the folder that changed since `before` was taken, as changes of the project. *conflict becomes
- * the first of these files whose content in the project is neither the old nor the new one, or "" if there is no such
- * file. Errors: memory, io. */
+/* Stages all files that changed in the folder since `before` was taken, as changes of the project. `conflict` gets
+ * the path of the first of them whose content in the project is neither the old nor the new one, or "". Errors:
+ * memory, io. */
 whit_status whit_snapshot_stage(const whit_snapshot *before, const char *project, whit_changes *set,
                                 char conflict[PATH_MAX], whit_error *error);
 

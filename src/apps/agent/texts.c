@@ -7,8 +7,8 @@ whit_status whit_texts_read(const whit_open_texts *texts, const char *project, c
                             bool *exists, uint32_t *mode, bool *is_open, whit_error *error)
 {
     *is_open = false;
-    /* The project's rules are checked first: an open text outside of the project, or reached by a link out of it, is
-     * refused. */
+    /* Reading the file first applies the project's rules to an open text, too: a path outside the project, or a link
+     * out of it, is refused. */
     WHIT_TRY(whit_project_read(project, path, content, exists, mode, error));
     if (!texts) return WHIT_OK;
     whit_buf own = {0};

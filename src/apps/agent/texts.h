@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Reads and changes texts that are open in an editor and not saved: their content takes precedence over their files. */
+ * Reads and changes texts that are open in an editor and not saved. They are used instead of the files' contents. */
 #ifndef WHIT_AGENT_TEXTS_H
 #define WHIT_AGENT_TEXTS_H
 
 #include "agent/turns.h"
 
 typedef struct whit_open_texts {
-    /* Appends the text of a path below the project if it is open and not saved; otherwise *is becomes false. */
+    /* Appends the text of a path below the project if it is open and not saved; otherwise sets *is to false. */
     whit_status (*read)(void *user, const char *path, whit_buf *content, bool *is, whit_error *error);
-    /* Edits open texts, all or none of them: each must still equal `before`, otherwise the result is
-     * WHIT_ERROR_ARGUMENT. The texts stay unsaved. */
+    /* Edits open texts, all or none: if a text does not equal its `before`, the result is WHIT_ERROR_ARGUMENT. The
+     * texts stay unsaved. */
     whit_status (*write)(void *user, const whit_change *changes, size_t n, whit_error *error);
-    /* Appends the paths of all open texts, each ended by a zero byte. */
+    /* Appends the paths of all open texts that are not saved, each ended by a zero byte. */
     whit_status (*list)(void *user, whit_buf *paths, whit_error *error);
     void *user;
 } whit_open_texts;
 
-/* Reads a file like whit_project_read, but takes the text that is open in `texts` (may be NULL) if there is one;
- * *is_open tells which. */
+/* Like whit_project_read(), but reads the text that is open in `texts` (may be NULL) instead of the file, if there is
+ * one; *is_open tells which was read. */
 whit_status whit_texts_read(const whit_open_texts *texts, const char *project, const char *path, whit_buf *content,
                             bool *exists, uint32_t *mode, bool *is_open, whit_error *error);
 

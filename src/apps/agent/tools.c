@@ -26,9 +26,10 @@
 #define FOLDERS_DEEP  24
 #define GREP_FILE_MAX ((size_t)4 << 20)
 #define GREP_LINE_MAX 2000
-#define REASON_MAX    4000 /* maximum number of bytes of a command that is shown to a person before it runs */
+/* maximum length in bytes of a command that a person is asked about; longer ones are refused */
+#define REASON_MAX 4000
 
-/* Describes a tool: its name, its effect, and its parameters as "name:type", with a ? if optional. */
+/* A tool: its name, its description for the model, and its parameters as "name:type", with a '?' if optional. */
 static const struct tool {
     const char *name, *help, *parameters;
 } tools[] = {
@@ -136,13 +137,12 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
 typedef struct walk {
     const whit_tool_place *place;
     whit_buf *result;
-    whit_search *pattern; /* NULL: the walk lists names */
+    whit_search *pattern; /* NULL: list names; otherwise: search for this pattern */
     size_t n_entries, n_costly;
     bool is_spent;
 } walk;
 
-/* Appends a name so that it takes one line: a name with line ends or other control characters is written as a string of
- * JSON. */
+/* Appends a path in one line: a path with line feeds or other control characters becomes a JSON string. */
 static void put_name(whit_buf *result, const char *path)
 {
     char *quoted = NULL;
@@ -172,7 +172,7 @@ static void grep_file(walk *w, const char *path)
             WHIT_OK &&
         content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
         const char *text = whit_chars(&content), *stop = text + content.size_bytes;
-        /* a file with a key is not searched, because lines within a key block do not have the form of a key */
+        /* a file with a key is not searched at all, since single lines of a key block cannot be recognised as a key */
         size_t key = 0, key_end;
         if (whit_guard_find_key(text, content.size_bytes, &key, &key_end)) stop = text;
         for (size_t number = 1; text < stop && may_continue(w); number++) {
@@ -198,7 +198,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Visits a folder and its subfolders. Links are named and not followed. */
+/* Visits a folder and its subfolders, depth first. Links are listed but not followed. */
 static void visit(walk *w, const char *path, int deep)
 {
     char full[PATH_MAX];
@@ -230,8 +230,8 @@ static void visit(walk *w, const char *path, int deep)
     if (n >= 0) free(names);
 }
 
-/* Writes a path without "./" before it and slashes after it, as models add them, into `plain`, which has room for the
- * path and the zero byte; returns `plain`. */
+/* Removes "./" at the beginning and slashes at the end of a path, which models add. Writes the result into `plain`,
+ * which must have room for the path and its zero byte, and returns `plain`. */
 static const char *plain_folder(const char *path, char *plain)
 {
     while (path[0] == '.' && path[1] == '/') path += 1 + strspn(path + 1, "/");
@@ -258,7 +258,7 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
     walk w = {.place = place, .result = result};
     char inside[PATH_MAX];
     whit_status status = WHIT_OK;
-    /* A name below the folder is resolved, which refuses parent steps and links that lead out. */
+    /* resolving a name below the folder refuses ".." and links out of the project */
     if (snprintf(inside, sizeof inside, "%s/a", path) >= (int)sizeof inside)
         status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "path: it is longer than %d bytes, the limit", PATH_MAX - 1);
     else if (folder && *path)
@@ -292,7 +292,7 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
     whit_buf_free(&content);
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- write and patch ------------------------------------------------------------------------ */
 
 bool whit_tool_patch(const whit_tool_place *place, const char *text, size_t n_bytes, const char *path, whit_buf *result)
 {
@@ -322,7 +322,7 @@ static bool tool_write(const whit_tool_place *place, const json_t *arguments, wh
     return ok;
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------ */
 
 bool whit_tool_reason(whit_buf *reason, const char *begin, const char *text)
 {
@@ -331,8 +331,8 @@ bool whit_tool_reason(whit_buf *reason, const char *begin, const char *text)
         whit_buf_append(reason, "", 1);
 }
 
-/* Asks the person about an action outside of the sandbox. If it returns false, `result` gets the reason why the action
- * is not done. */
+/* Asks the person about an action outside the sandbox. If the answer is no, returns false, and `result` gets the
+ * reason. */
 static bool is_agreed(const whit_tool_place *place, const char *begin, const char *text, const char *not_done,
                       whit_buf *result)
 {
@@ -396,8 +396,8 @@ static void tool_run(const whit_tool_place *place, const json_t *arguments, whit
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* Checks the arguments against the tool's parameters: required arguments must be present, and all must have the right
- * type. */
+/* Checks a call's arguments against the tool's parameters: required arguments must be present, and all must have the
+ * right type. If not, returns false, and `result` gets the reason. */
 static bool check_arguments(const struct tool *tool, const json_t *arguments, whit_buf *result)
 {
     for (const char *at = tool->parameters; *at; at += strcspn(at, " "), at += *at == ' ') {
@@ -431,8 +431,8 @@ static void call_server(const whit_tool_place *place, const char *name, bool is_
     json_decref(arguments);
 }
 
-/* Describes how a call is told to a person: the verb, the name of the main argument, and words for it if it is
- * absent. */
+/* How a call is described to a person: a verb, the argument that follows it, and the words used if that argument is
+ * missing. */
 static const struct {
     const char *tool, *verb, *argument, *without;
 } deeds[] = {
@@ -447,7 +447,7 @@ static const struct {
     {"run", "runs", "command", "a command"},
 };
 
-/* Appends the second argument of some tools: the lines, the name or the folder. */
+/* Appends the second argument of the tools that have one: lines (read), folder (grep) or name (graph). */
 static void tell_rest(const char *tool, const json_t *arguments, whit_buf *line)
 {
     const char *name = json_string_value(json_object_get(arguments, "name")),

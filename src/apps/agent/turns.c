@@ -24,12 +24,13 @@
 #define MAX_CHANGES    10000u
 #define FRAME_NAME     "turn"
 #define PENDING_BYTES  ((size_t)1 << 20)
-#define BESIDE         ".whit-turn~" /* name of the temporary file in the folder of a file that is being written */
+#define BESIDE         ".whit-turn~" /* name of the temporary file, in the same folder as the file being written */
 
-/* ---- the frame: header, then for each change a record, path, before, after ------------------- */
+/* ---- a frame: header; then for each change: record, path, text before, text after ------------- */
 
 enum { RECORD_BEGIN = 1, RECORD_END = 2, RECORD_HEAD = 3 };
-/* The frame of an undo or redo contains no changes: it has the changes of turn `of`, swapped for an undo. */
+/* Where a frame's changes are: in the frame itself, or, for an undo or redo, in the frame of turn `of` (an undo swaps
+ * their sides). */
 enum { CHANGES_HERE = 0, CHANGES_OF_TURN = 1 };
 
 typedef struct frame_head {
@@ -47,8 +48,9 @@ typedef struct frame_change {
 struct whit_turns {
     char *project, *path;
     whit_ndf_log log;
-    whit_buf turns;     /* whit_turn[] */
-    whit_buf frames;    /* uint32_t[]: index of each turn's frame; UINT32_MAX: not known yet */
+    whit_buf turns; /* whit_turn[] */
+    /* uint32_t[]: index of each turn's frame in the log; UINT32_MAX: not known until the log is read again */
+    whit_buf frames;
     whit_status commit; /* result of committing the last turn to git */
     whit_error commit_error;
 };
@@ -70,24 +72,25 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 
 /* ---- files of the project ------------------------------------------------------------------- */
 
-/* Returns a digest of a file's place: the nearest folder that exists, with links followed, and the rest of the path.
- * It is never 0. */
+/* Returns a digest, never 0, of a file's place: the nearest existing folder with links followed, and the rest of the
+ * path. */
 static uint64_t hash_place(const char *real, const char *rest)
 {
     uint8_t digest[WHIT_HASH_BYTES];
     uint64_t place;
     whit_hash hash;
     whit_hash_begin(&hash, "agent-place");
-    if (real[1]) whit_hash_add(&hash, real, strlen(real)); /* the rest begins with the slash of "/" */
+    /* the root folder is left out, since `rest` begins with its slash */
+    if (real[1]) whit_hash_add(&hash, real, strlen(real));
     whit_hash_add(&hash, rest, strlen(rest));
     whit_hash_end(&hash, digest);
     memcpy(&place, digest, sizeof place);
     return place ? place : 1;
 }
 
-/* Writes the whole path of a file after checks: it must be below the project once links are followed, and have no
- * parent steps. *place (may be NULL) is set as whit_project_place returns it. Nothing is remembered from one call to
- * the next, because a folder that was checked may be a link now. */
+/* Writes the absolute path of a file after checks: it must be below the project with links followed, and must not
+ * contain "..". *place (may be NULL) gets the value of whit_project_place(). Results are not cached, because a folder
+ * that was checked may have become a link. */
 static whit_status resolve_path(const char *project, const char *path, char full[PATH_MAX], uint64_t *place,
                                 whit_error *error)
 {
@@ -107,7 +110,7 @@ static whit_status resolve_path(const char *project, const char *path, char full
             if (errno == ENOENT) continue;
             return whit_fail_errno(error, folder, "resolve");
         }
-        size_t n_real = n > 1 ? n : 0; /* every path is below the project "/" */
+        size_t n_real = n > 1 ? n : 0; /* the project "/" contains every path */
         if (strncmp(real, project, n_real) != 0 || (real[n_real] && real[n_real] != '/'))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' leads out of the project, to %s", path, real);
         struct stat info;
@@ -131,7 +134,7 @@ uint64_t whit_project_place(const char *project, const char *path)
     return resolve_path(project, path, full, &place, &ignored) == WHIT_OK ? place : 0;
 }
 
-/* Reads a plain file of moderate size in the fewest calls; returns false if it is no such file, or changes
+/* Reads a regular file of moderate size with few system calls. Returns false if it is not such a file, or if it changes
  * meanwhile. */
 static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
 {
@@ -141,7 +144,7 @@ static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
     bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size < PENDING_BYTES;
     size_t size = ok ? (size_t)info.st_size : 0;
     ok = ok && whit_buf_reserve(content, size + 1);
-    /* One byte more than the size is read, to detect that the file has grown. */
+    /* reading one byte more than the size detects that the file has grown */
     ok = ok && read(fd, content->data + content->size_bytes, size + 1) == (ssize_t)size;
     close(fd);
     if (!ok) return false;
@@ -190,7 +193,7 @@ whit_status whit_project_holds(const char *project, const char *path, whit_error
     return resolve_path(project, path, full, NULL, error);
 }
 
-/* Makes the folders of a file, and appends the ones that did not exist to `made` (char *[], which may be NULL). */
+/* Creates the missing folders of a file and appends their paths to `made` (char *[], may be NULL). */
 static whit_status make_folders(char *full, size_t n_project, whit_buf *made, whit_error *error)
 {
     for (char *slash = strchr(full + n_project + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -205,8 +208,8 @@ static whit_status make_folders(char *full, size_t n_project, whit_buf *made, wh
     return WHIT_OK;
 }
 
-/* Frees the list of folders that were made; removes them, the innermost first, if the turn failed. A folder that
- * has other files by now stays. */
+/* Frees the list of created folders. If the turn failed, removes them, the innermost first; a folder that contains
+ * other files stays. */
 static void end_folders(whit_buf *made, bool has_failed)
 {
     char **folders = (char **)WHIT_ITEMS(void, made);
@@ -217,17 +220,17 @@ static void end_folders(whit_buf *made, bool has_failed)
     whit_buf_free(made);
 }
 
-/* Writes the temporary name under which a file of a turn is written before it is renamed. A folder has one such name at
- * a time, because the journal has one user. */
+/* Writes the name of the temporary file for a file of a turn. One name per folder suffices, because the journal is
+ * locked by one process. */
 static bool name_beside(const char *full, char beside[PATH_MAX])
 {
     const char *slash = strrchr(full, '/');
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-/* Writes the content of one side atomically and keeps the file's metadata; must be called right after is_side has
- * resolved the path. A file with other links, or with metadata that a new file cannot get, is written in place, while a
- * whole copy exists in its folder. flush_files flushes the written files. */
+/* Writes the content of one side atomically, and keeps the file's metadata. Must be called right after is_side(), which
+ * has checked the path. A file with other hard links, or with metadata that a new file cannot get, is overwritten in
+ * place, while its folder contains a complete copy of the new content. flush_files() must follow. */
 static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after, whit_buf *made,
                             whit_error *error)
 {
@@ -244,8 +247,8 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
     const char *text = after ? change->after : change->before;
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
-    /* A temporary file that a crash left is removed when its turn is undone; a file of that name that exists before a
-     * turn is the person's. */
+    /* A temporary file that a crash left is removed when its turn is undone. If one exists before a turn, it belongs to
+     * the person, and the write fails. */
     if (fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) fd = open(beside, flags, 0666);
     if (fd < 0 && errno == EEXIST)
         return whit_fail(
@@ -265,7 +268,8 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
     return status;
 }
 
-/* Returns whether a file was being written in place when the program ended. The copy in its folder is then complete. */
+/* Returns whether the program ended while it overwrote this file in place. The temporary copy in its folder is then
+ * complete. */
 static bool was_cut_off(const whit_turns *journal, const whit_change *change)
 {
     char full[PATH_MAX], beside[PATH_MAX];
@@ -295,8 +299,8 @@ static whit_status flush_file(const whit_turns *journal, const char *path, whit_
     return status;
 }
 
-/* Flushes all written files at once if the system can: a flush per file takes a hundred times as long for a hundred
- * files. */
+/* Flushes all written files with one syncfs() if the system supports it, since a hundred single flushes take a hundred
+ * times as long. */
 static whit_status flush_files(const whit_turns *journal, const whit_change *changes, size_t n, whit_error *error)
 {
     int fd = open(journal->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -308,8 +312,8 @@ static whit_status flush_files(const whit_turns *journal, const whit_change *cha
     return status;
 }
 
-/* Sets *same to whether the file has the content of that side of the change. Errors: argument (the path leads elsewhere
- * than when the change was shown). */
+/* Sets *same to whether the file has the content of the given side of the change. Errors: argument (the path leads to
+ * another place than when the change was shown). */
 static whit_status is_side(const whit_turns *journal, const whit_change *change, bool after, bool *same,
                            whit_error *error)
 {
@@ -330,9 +334,9 @@ static whit_status is_side(const whit_turns *journal, const whit_change *change,
     return status;
 }
 
-/* ---- frames --------------------------------------------------------------------------------- */
+/* ---- frames in the log ---------------------------------------------------------------------- */
 
-/* Adds bytes to the frame that is being written; small pieces go to the journal together. */
+/* Appends bytes to the current frame; small pieces are collected in `pending` before they are written. */
 static whit_status add_bytes(whit_turns *journal, whit_buf *pending, const void *data, size_t n, whit_error *error)
 {
     if (pending->size_bytes + n > PENDING_BYTES) {
@@ -375,7 +379,7 @@ static whit_status append_frame(whit_turns *journal, const frame_head *head, con
     return status;
 }
 
-/* Holds the changes of a frame; their texts point into `data`, their paths into `paths`, where each ends with a zero
+/* Changes of a frame. Their texts point into `data`, their paths into `paths`, in which each path ends with a zero
  * byte. */
 typedef struct loaded {
     frame_head head;
@@ -399,7 +403,7 @@ static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded
     size_t at = sizeof l->head, n_paths = 0;
     const uint8_t *data = l->data.data;
     if (l->head.n_changes > MAX_CHANGES) return bad_frame(journal, frame, error);
-    /* the first pass finds the lengths, since pointers into `paths` must stay valid */
+    /* pass 0 sums the lengths, so that `paths` need not grow, and pointers into it stay valid, in pass 1 */
     for (int pass = 0; pass < 2; pass++) {
         at = sizeof l->head;
         for (uint32_t i = 0; i < l->head.n_changes; i++) {
@@ -452,7 +456,7 @@ static void swap_sides(whit_change *c)
     c->after_bytes = old.before_bytes;
 }
 
-/* Returns the frame of the write turn with this number, or UINT32_MAX. */
+/* Returns the frame of the turn with this number if it is a write, or UINT32_MAX. */
 static uint32_t frame_of(const whit_turns *journal, uint32_t number)
 {
     for (uint32_t i = 0; i < whit_turns_count(journal); i++)
@@ -492,7 +496,7 @@ static whit_status load_turn(const whit_turns *journal, uint32_t frame, bool who
     return split_frame(journal, frame, l, error);
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening the journal -------------------------------------------------------------------- */
 
 static whit_status remember(whit_turns *journal, const frame_head *head, uint32_t frame, size_t n_bytes,
                             whit_error *error)
@@ -504,10 +508,10 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
                       .n_changes = head->n_changes,
                       .n_bytes = n_bytes};
     memcpy(turn.note, head->note, sizeof turn.note - 1);
-    /* the note must be valid UTF-8, because it is shown in JSON */
+    /* the note is cut to valid UTF-8, because it is shown in JSON */
     turn.note[whit_utf8_valid_bytes((const uint8_t *)turn.note, strlen(turn.note))] = 0;
     uint32_t n = whit_turns_count(journal);
-    for (uint32_t i = 0; i < n; i++) /* the last undo or redo of a turn decides its state */
+    for (uint32_t i = 0; i < n; i++) /* the last undo or redo of a turn determines whether it is undone */
         if (turn.kind != WHIT_TURN_WRITE && turn_at(journal, i)->number == turn.of) {
             turn_at(journal, i)->undone = turn.kind == WHIT_TURN_UNDO;
             turn.n_bytes = turn_at(journal, i)->n_bytes;
@@ -526,7 +530,7 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
     return after || was_cut_off(journal, change) ? put_file(journal, change, false, NULL, error) : WHIT_OK;
 }
 
-/* Rolls back a turn without an end frame: every file with its new content gets its old content back. */
+/* Rolls back a turn that has no end frame: each file with the turn's new content gets its old content again. */
 static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *error)
 {
     loaded l;
@@ -612,8 +616,8 @@ void whit_turns_close(whit_turns *journal)
     free(journal);
 }
 
-/* Reads the chain anew if the turn's frame was appended since the journal was opened, because the place of such a frame
- * is not known yet. */
+/* Reads the log again if the turn was written since the journal was opened, because the index of its frame is not known
+ * yet. */
 static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *error)
 {
     uint32_t recovered;
@@ -645,8 +649,8 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal)
     return journal->commit == WHIT_OK ? NULL : &journal->commit_error;
 }
 
-/* Fails if the file does not have the content from which the change was made, or if its path leads elsewhere than when
- * the change was shown. */
+/* Fails if the file's content is not the one from which the change was made, or if its path leads to another place than
+ * when the change was shown. */
 static whit_status need_before(const whit_turns *journal, const whit_change *change, uint32_t of, whit_error *error)
 {
     bool same;
@@ -681,7 +685,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     whit_buf made = {0};
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && done < n) {
-        /* The file is checked again: the journal is flushed to disk in between, and a person may write meanwhile. */
+        /* check the file again, since flushing the journal takes time in which a person may write the file */
         status = need_before(journal, &changes[done], head.of, error);
         if (status == WHIT_OK) status = put_file(journal, &changes[done], true, &made, error);
         if (status == WHIT_OK) done++;
@@ -694,7 +698,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     while (status != WHIT_OK && done-- > 0)
         if (take_back(journal, &changes[done], &inner) != WHIT_OK) why = inner;
     end_folders(&made, status != WHIT_OK);
-    if (why.status != WHIT_OK) /* the next opening of the journal rolls the turn back */
+    if (why.status != WHIT_OK) /* the turn has no end frame, so it is rolled back when the journal is opened next */
         return whit_fail(error, WHIT_ERROR_IO,
                          "%s, and the files of the turn that were written could not be restored (%s); they are "
                          "restored when the project is opened next",
@@ -717,8 +721,8 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
     return write_turn(journal, head, changes, n, error);
 }
 
-/* Returns the turn that was undone last among all turns that are still undone, or 0. The undone turn with the highest
- * number may be wrong: the files may not have the content from which it was made. */
+/* Returns the number of the turn whose undo was last among the turns that are still undone, or 0. Only this turn can be
+ * redone safely: the files may not have the content from which another undone turn was made. */
 static uint32_t undone_last(const whit_turns *journal)
 {
     for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
@@ -731,8 +735,8 @@ static uint32_t undone_last(const whit_turns *journal)
     return 0;
 }
 
-/* Picks the named turn. Without a name it picks, to undo, the latest turn that may be undone and, to redo, the turn
- * that was undone last. */
+/* Finds turn *number. If *number is 0, finds the latest turn that can be undone (undo) or the turn that was undone last
+ * (redo). *number and *index get the turn. */
 static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, uint32_t *index, whit_error *error)
 {
     const char *verb = undo ? "undone" : "redone";

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * Keeps the journal of an agent's turns: the content of every file before and after a turn, so that any turn can be
- * undone, also after the program was killed in the middle of one.
+ * The journal of an agent's turns: the content of every file before and after each turn, so that any turn can be
+ * undone, also after the program was killed during one.
  *
- * The journal is a chain of .ndf frames (type JOURNAL), linked by hashes, each with its commit, in the user's state
- * folder, not in the project. A turn is written as a frame with both contents of every file before the first file is
- * touched, and ended by another frame. A turn without its end is undone when the journal is next opened. A file that
- * was changed since is never overwritten: undoing then names the file and stops. */
+ * The journal is a chain of .ndf frames (type JOURNAL), linked by hashes, in the user's state folder, not in the
+ * project. Before a turn writes its first file, a frame with both contents of every file is written and flushed;
+ * another frame ends the turn. A turn without an end frame is rolled back when the journal is next opened. Undo
+ * never overwrites a file that has changed since the turn: it names the file and stops. */
 #ifndef WHIT_AGENT_TURNS_H
 #define WHIT_AGENT_TURNS_H
 
 #include "base/mem.h"
 
-/* Describes one file of a turn; the caller owns the texts. */
+/* Change of one file in a turn; the caller owns the texts. */
 typedef struct whit_change {
-    const char *path; /* path below the project, with '/' between its parts */
+    const char *path; /* path relative to the project, with '/' between its parts */
     bool was, is;     /* whether the file exists before and after the turn */
-    /* the change is to a text that is open in an editor and not saved; never set in a turn of the journal */
+    /* the file is open in an editor and not saved, and its open text is changed; never set in a turn of the journal */
     bool open;
-    uint32_t mode; /* permission bits before the turn (0: not set), which are kept after it */
+    uint32_t mode; /* permission bits before the turn (0: not known), which the turn keeps */
     const char *before, *after;
     size_t before_bytes, after_bytes;
-    /* place of the file when the change was shown (whit_project_place), set by whit_light_mark; 0: not known */
+    /* place of the file when the change was shown (whit_project_place), set by whit_light_mark(); 0: not known */
     uint64_t place;
-    /* constant text of the reason why a person must be asked, set by whit_light_mark; NULL: no reason */
+    /* reason (a constant text) why a person must be asked, set by whit_light_mark(); NULL: no reason */
     const char *reason;
 } whit_change;
 
@@ -31,50 +31,54 @@ typedef enum whit_turn_kind { WHIT_TURN_WRITE = 1, WHIT_TURN_UNDO = 2, WHIT_TURN
 typedef struct whit_turn {
     uint32_t number; /* number of the turn, counted from 1 */
     whit_turn_kind kind;
-    uint32_t of; /* the turn that this one undoes or redoes */
-    bool undone; /* a later turn has undone this one */
+    uint32_t of; /* for an undo or redo, the number of the turn that it undoes or redoes */
+    bool undone; /* this turn is currently undone */
     int64_t time_s;
-    char note[120]; /* beginning of the task's text, for the list of turns */
+    char note[120]; /* beginning of the task's text, shown in the list of turns */
     uint32_t n_changes;
-    size_t n_bytes; /* bytes of both contents of the turn's files; for a turn of an earlier run, of its whole frame */
+    /* total size of the texts before and after; for a turn read from an earlier process's journal, the size of its
+     * frame */
+    size_t n_bytes;
 } whit_turn;
 
 typedef struct whit_turns whit_turns;
 
-/* Opens the journal of a project folder and takes its lock; makes the journal if it does not exist. Undoes a turn that
- * was cut off; *recovered then gets its number, otherwise 0. `state_dir` NULL means $XDG_STATE_HOME/whit, or
+/* Opens and locks the journal of a project; creates it if it does not exist. If the last turn was interrupted, rolls it
+ * back and sets *recovered to its number, otherwise to 0. `state_dir` NULL means $XDG_STATE_HOME/whit, or
  * $HOME/.local/state/whit. Errors: io, format (a damaged journal), limit (another agent has the lock). */
 whit_status whit_turns_open(const char *project, const char *state_dir, whit_turns **journal, uint32_t *recovered,
                             whit_error *error);
 void whit_turns_close(whit_turns *journal);
 
 uint32_t whit_turns_count(const whit_turns *journal);
-const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < n_turns, oldest first */
+const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < whit_turns_count(), oldest first */
 
-/* Writes a turn: the frame, then the files, then the end. Refuses (WHIT_ERROR_ARGUMENT) if a file does not equal
- * `before` any more; nothing is written then. On failure the files have their old contents. */
+/* Writes a turn: its frame to the journal, then the files, then the end frame. Fails with WHIT_ERROR_ARGUMENT, before
+ * anything is written, if a file no longer equals `before`. On any failure the files keep or get back their old
+ * contents. */
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error);
-/* Returns the reason why the last turn was not committed under refs/whit, or NULL if it was, or if there is no
+/* Returns the reason why the last turn was not committed under refs/whit, or NULL if it was committed or there is no
  * repository. */
 const whit_error *whit_turns_commit_error(const whit_turns *journal);
-/* These functions undo a turn, or redo an undone one, as a new turn. With `*number` 0 that is the latest turn that can
- * be undone, or the turn that was undone last; *number becomes its number. With `preview` nothing is written. on_change
- * is called for every file. */
+/* Undo a turn, or redo an undone turn, as a new turn. With *number 0 the latest turn that can be undone, or the turn
+ * that was undone last, is chosen; *number gets its number. With `preview` nothing is written. on_change is called for
+ * each file. */
 typedef void whit_change_fn(void *user, const whit_change *change);
 whit_status whit_turns_undo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
 whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
 
-/* Reads a whole file below the project as a change's `before`: its text into `content`, *exists and *mode. Links that
- * lead out of the project, devices and folders are refused. */
+/* Reads a whole file below the project for a change: `content` gets its text; *exists and *mode are set. Refuses links
+ * out of the project, devices and folders. */
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error);
-/* Returns a digest of the place to which a path leads, with links as they are now: it differs after a folder of the
- * path was replaced by a link to another place. Returns 0 if the path cannot be used. */
+/* Returns a digest of the place to which a path currently leads with links followed; it differs after a folder of the
+ * path was replaced by a link to another place. Returns 0 if the path is not valid in the project. */
 uint64_t whit_project_place(const char *project, const char *path);
-/* Checks that the path is plain and that its folder, with links followed, is in the project. */
+/* Checks that the path has no "." or ".." and that its folder, with links followed, is in the project. Errors:
+ * argument, io. */
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error);
 
 #endif
