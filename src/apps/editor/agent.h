@@ -6,21 +6,21 @@
 #include "editor/command.h"
 #include "editor/panel.h"
 
-/* holds the agent's panel */
+/* State of the agent's panel. */
 struct ed_panel {
-    struct ed_doc *doc; /* text of the panel; NULL: the panel was not used yet */
+    struct ed_doc *doc; /* pad that shows the panel; NULL: not opened yet */
     bool working;
-    const whit_panel_hunk *hunks; /* hunks that wait for an answer, or NULL */
-    /* at: index of the hunk that is asked about; asked, shown: number of hunks that the panel shows as a question, or
-     * at all */
+    const whit_panel_hunk *hunks; /* hunks that the agent wants approved, or NULL */
+    /* at: index of the hunk whose question is open; shown: number of hunks in the panel's text; asked: number of those
+     * that are followed by a question */
     size_t n_hunks, at, asked, shown;
-    uint64_t from; /* offset in the panel's text of the hunk that is asked about */
+    uint64_t from; /* offset in the panel's text at which hunk `at` begins */
     uint8_t *taken;
     char question[200];       /* question that waits for an answer; "": no question */
     struct ed_doc *rewritten; /* document whose `range` will be replaced if it still has `version` */
     whit_range range;
     uint64_t version;
-    char *model, *url, *name, *key_file; /* from the settings; NULL: not set */
+    char *model, *url, *name, *key_file; /* settings of the agent; NULL: not set */
 };
 
 /* These functions are in panel.c. */
@@ -28,10 +28,10 @@ extern ed_command_fn ed_agent, ed_agent_stop, ed_agent_undo, ed_agent_redo, ed_e
 void ed_agent_task(ed *e, const char *text);
 void ed_rewrite_as(ed *e, const char *text);
 whit_panel_wish ed_panel_wish(const ed *e);
-bool ed_panel_waits(const ed *e); /* whether the agent waits for an answer of the person */
+bool ed_panel_waits(const ed *e); /* returns whether the agent waits for the person's answer */
 void ed_panel_answer(ed *e, uint32_t letter);
 void ed_panel_scroll(ed *e, whit_key key);
-void ed_panel_reply(ed *e, const char *text); /* text NULL: the person gives no answer */
+void ed_panel_reply(ed *e, const char *text); /* text NULL: the person declines to answer */
 void ed_panel_forget(ed *e, const struct ed_doc *doc);
 void ed_panel_close(ed *e);
 

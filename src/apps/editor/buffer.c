@@ -46,7 +46,7 @@ static whit_status begin_text(whit_buffer *buffer, whit_span bytes, whit_error *
 
 /* ---- the journal --------------------------------------------------------------------------- */
 
-/* Applies a record of the journal; returns false if it does not fit the text. */
+/* Applies a record of the journal to the text. Returns false if the record does not fit the text. */
 static bool apply_record(whit_buffer *buffer, const whit_record *record)
 {
     whit_range changed;
@@ -115,7 +115,7 @@ static whit_buffer *new_buffer(void)
     return buffer;
 }
 
-/* Swaps text, undo and base with another buffer. */
+/* Swaps the texts of two buffers: text, undo history, base and file data. */
 static void swap_texts(whit_buffer *a, whit_buffer *b)
 {
     whit_text *text = a->text;
@@ -132,12 +132,13 @@ static void swap_texts(whit_buffer *a, whit_buffer *b)
     b->file = file;
     whit_undo_watch(a->history, on_change, a);
     whit_undo_watch(b->history, on_change, b);
-    a->file.identity = b->file.identity; /* the file on disk is still the version that was read last */
+    a->file.identity = b->file.identity; /* the identity of the file on disk stays with the buffer, not with its text */
     a->saved_state = b->saved_state;
     a->version++;
 }
 
-/* Finds the complete text that an interrupted save in place left in the spare copy, and makes it the recovered text. */
+/* Finds the complete text that an interrupted save in place left in the spare file, and sets `recovered` to it. Returns
+ * false if there is no such text. */
 static bool find_spare(whit_buffer *buffer)
 {
     if (access(buffer->spare, F_OK)) return false;
@@ -147,7 +148,7 @@ static bool find_spare(whit_buffer *buffer)
         free_buffer(old);
         return false;
     }
-    if (equal_texts(old->text, buffer->text)) { /* the save was complete, and only the spare copy was not removed */
+    if (equal_texts(old->text, buffer->text)) { /* the save had finished, and only the spare file was left */
         free_buffer(old);
         unlink(buffer->spare);
         return false;
@@ -160,8 +161,8 @@ static bool find_spare(whit_buffer *buffer)
 
 #define COMPARED_MAX 1000
 
-/* Returns whether a text is one of the journal's states. Then this editor wrote it, but was killed before it journalled
- * the save. */
+/* Returns whether replaying the journal yields a text at some point. Then an editor with this journal wrote the file,
+ * but was killed before it recorded the save. At most COMPARED_MAX states of the same size are compared. */
 static bool is_of_journal(const whit_record *base, const whit_span *contents, size_t offset, const whit_text *text)
 {
     whit_buffer *then = new_buffer();
@@ -178,7 +179,8 @@ static bool is_of_journal(const whit_record *base, const whit_span *contents, si
     return found;
 }
 
-/* Reads the journal that an earlier run left. */
+/* Evaluates the journal that an earlier run left: takes over its undo history, offers its unsaved text, or discards it.
+ * Sets `found`. */
 static void examine(whit_buffer *buffer, const whit_span *contents)
 {
     whit_record base;
@@ -221,7 +223,7 @@ static void examine(whit_buffer *buffer, const whit_span *contents)
         uint32_t state = whit_undo_state(old->history);
         bool large = old->file.data != NULL;
         if (!large) {
-            bool has_mark = buffer->file.has_mark; /* the byte order mark is as in the current file */
+            bool has_mark = buffer->file.has_mark; /* keep the current file's byte order mark through the swap */
             swap_texts(buffer, old);
             buffer->file.has_mark = has_mark;
             buffer->saved_state = state;
@@ -235,7 +237,7 @@ static void examine(whit_buffer *buffer, const whit_span *contents)
         return;
     }
     if (old && old->saved_state != whit_undo_state(old->history)) {
-        old->journal.size_bytes = good_bytes; /* whit_buffer_recover needs this size */
+        old->journal.size_bytes = good_bytes; /* used by whit_buffer_recover() */
         if (base.data && !whit_file_same(&old->file.identity, &buffer->file.identity) &&
             is_of_journal(&base, contents, first, buffer->text))
             old->file.identity = buffer->file.identity;
@@ -257,7 +259,7 @@ static whit_status must_be_decided(const whit_buffer *buffer, whit_error *error)
         : WHIT_OK;
 }
 
-/* Removes temporary files: a run that crashed may have been killed while it saved. */
+/* Removes temporary files of saves that were interrupted by a crash. */
 static void clean(const whit_buffer *buffer)
 {
     char folder[PATH_MAX];
@@ -282,12 +284,13 @@ static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_
     return status;
 }
 
-/* Maximum number of journals of texts without a file. Their names, "unnamed 0" and so on, are no paths of files. */
+/* Maximum number of journals of texts without a file. Their keys "unnamed 0", "unnamed 1", ... cannot be absolute
+ * paths. */
 #define NAMELESS_MAX 16
 
 whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, bool offer, whit_error *error)
 {
-    /* The first pass looks for a journal that an earlier run left, if `offer`; the last one for a free journal. */
+    /* with `offer`, first look for a journal that an earlier run left; then look for an unused one */
     for (int want_left = offer; want_left >= 0; want_left--)
         for (int i = 0; i < NAMELESS_MAX; i++) {
             char key[32];
@@ -340,10 +343,11 @@ void whit_buffer_recover(whit_buffer *buffer)
     if (partial) {
         whit_journal_restart(&buffer->journal);
         buffer->plain = true;
-    } else { /* new records follow the records of this text */
+    } else { /* further records follow those that made this text */
         whit_journal_cut(&buffer->journal, old->journal.size_bytes);
         buffer->journal.has_base = true;
-        buffer->file.identity = known; /* a file that was changed since is a conflict */
+        /* saving will report a conflict if the file has changed since the journal was written */
+        buffer->file.identity = known;
     }
     buffer->saved_state = saved_state;
     buffer->never_saved = true;
@@ -359,13 +363,14 @@ void whit_buffer_forget(whit_buffer *buffer)
     whit_journal_restart(&buffer->journal);
 }
 
-/* Returns whether there are steps to undo or redo that a journal beginning with the current text would not contain. */
+/* Returns whether steps can be undone or redone. A journal that begins with the current text would not contain them. */
 static bool has_steps(const whit_buffer *buffer)
 {
     return whit_undo_state(buffer->history) != 0 || whit_undo_n_branches(buffer->history) > 0;
 }
 
-/* Writes the base before this run's first record. The base is the text to which the records apply. */
+/* Writes the base record, which holds the text to which the following records apply, unless the journal has one
+ * already. */
 static void journal_base(whit_buffer *buffer)
 {
     if (buffer->journal.fd < 0 || buffer->journal.has_base) return;
@@ -381,8 +386,7 @@ static void journal_base(whit_buffer *buffer)
     free(bytes);
 }
 
-/* holds the state while an undo or redo is journalled as plain edits, because the journal does not contain the step
- * itself */
+/* State while an undo or redo is journalled as plain edits, because the journal does not contain the step itself. */
 struct plain_log {
     whit_buffer *buffer;
     bool first;
@@ -483,7 +487,7 @@ char *whit_buffer_full_path(const char *path)
 {
     char real[PATH_MAX], *slash;
     if (realpath(path, real)) return strdup(real);
-    /* The file does not exist yet, so its folder is resolved. Saving reports a missing folder. */
+    /* The file does not exist, so only its folder is resolved. A missing folder is reported when the file is saved. */
     char folder[PATH_MAX], *full = NULL;
     if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder) return NULL;
     slash = strrchr(folder, '/');
@@ -514,7 +518,7 @@ whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer *
         return status;
     }
     if (path && made->file.identity.exists && access(made->path, W_OK)) made->read_only = true;
-    /* Without a journal a file can still be edited; the line in `error` is for the user. */
+    /* Without a journal the file can still be edited; `error` then only gets a message for the user. */
     if (error) error->status = WHIT_OK;
     if (path && folder && !made->read_only) attach_journal(made, folder, error);
     *buffer = made;
@@ -527,7 +531,7 @@ void whit_buffer_close(whit_buffer *buffer)
     bool decided = buffer->found == WHIT_FOUND_NOTHING || buffer->found == WHIT_FOUND_HISTORY;
     if (decided) {
         whit_journal_flush(&buffer->journal, NULL);
-        /* The undo history is kept only if it leads to the text of the file on disk. */
+        /* The journal is kept, as undo history for the next run, only if it leads to the text that is in the file. */
         bool keep = buffer->path && buffer->journal.has_base && !buffer->journal.failed && !buffer->plain &&
             !whit_buffer_is_modified(buffer);
         whit_journal_close(&buffer->journal, !keep && !buffer->keep_journal);
@@ -568,7 +572,7 @@ static whit_status read_again(whit_buffer *buffer, whit_error *error)
     return status;
 }
 
-/* Records that the file now has the content of the text. */
+/* Records that the file now contains the current text. */
 static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
 {
     buffer->file.identity = *now;
@@ -611,7 +615,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     WHIT_TRY(status);
     bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
     note_saved(buffer, &now);
-    /* The file was written in place, and the text's pieces refer to its map, so it is read again. */
+    /* The file was overwritten in place, so the mapped pieces of the text have changed: read it again. */
     if (over_map) return read_again(buffer, error);
     return WHIT_OK;
 }
@@ -651,7 +655,7 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
     whit_file_identity now = {0}, before = buffer->file.identity;
     whit_status status = full && name ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
     if (status == WHIT_OK && buffer->path &&
-        !strcmp(full, buffer->path)) { /* the journal of this file is open already */
+        !strcmp(full, buffer->path)) { /* this buffer has the file's journal open already */
         free(full);
         free(name);
         return whit_buffer_save(buffer, true, error);
@@ -680,7 +684,7 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
     buffer->journal = journal;
     buffer->found = busy ? WHIT_FOUND_BUSY : WHIT_FOUND_NOTHING;
     buffer->read_only = false;
-    buffer->plain = true; /* the journal begins with this text */
+    buffer->plain = true; /* the new journal does not contain earlier steps of undo */
     note_saved(buffer, &now);
     return over_map ? read_again(buffer, error) : WHIT_OK;
 }
@@ -689,12 +693,12 @@ whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const c
 {
     WHIT_TRY(must_be_decided(buffer, error));
     whit_file_identity now = {0};
-    /* Under another name of the same file, saving would overwrite the text's pieces, so it is refused. */
+    /* Refused under another name of the same file, since writing it would overwrite the pieces of this text. */
     whit_file_identify(path, &now);
     if (now.exists && now.inode == buffer->file.identity.inode && now.device == buffer->file.identity.device)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is the same file as %s", path, buffer->name);
     char *full = whit_buffer_full_path(path), *spare = NULL;
-    whit_journal journal = {.fd = -1}; /* only the name of the journal's file is needed, for the spare copy */
+    whit_journal journal = {.fd = -1}; /* opened only for its path, which gives the spare file's name */
     bool busy = false;
     whit_status status = full ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
     if (status == WHIT_OK) status = open_target(full, folder, &journal, &spare, &busy, error);

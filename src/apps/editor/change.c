@@ -22,7 +22,8 @@ bool ed_delete_selection(ed *e, struct ed_cursor *cursor)
     return range.end > range.begin && ed_edit(e, range.begin, range.end - range.begin, NULL, 0);
 }
 
-/* Outdents the line by one level if a closing bracket is about to become its first character. */
+/* Outdents the cursor's line by one level if only indentation precedes the cursor, since a closing bracket is about to
+ * be typed there. */
 static void outdent_closing(ed *e, struct ed_cursor *cursor)
 {
     whit_layout *layout = ed_layout(e);
@@ -44,7 +45,8 @@ uint32_t ed_closing(int byte)
     return found && (found - pairs) % 2 == 0 ? (uint8_t)found[1] : 0;
 }
 
-/* With the setting `pairs`, inserts both signs of a pair, or moves past a closing sign that is already there. */
+/* With the setting `pairs`: inserts an opening sign with its closing sign, or moves past an equal closing sign. Returns
+ * false if `typed` must be inserted as usual. */
 static bool type_pair(ed *e, struct ed_cursor *cursor, char typed)
 {
     whit_layout *layout = ed_layout(e);
@@ -60,7 +62,7 @@ static bool type_pair(ed *e, struct ed_cursor *cursor, char typed)
     if (!closing || !room || before == '\\' || (quotes && (ed_is_word(before) || before == typed))) return false;
     const char both[2] = {typed, (char)closing};
     if (!ed_edit(e, cursor->offset, 0, both, 2)) return true;
-    cursor->offset--; /* the cursor stands between them */
+    cursor->offset--; /* the cursor moves back between the two signs */
     return true;
 }
 
@@ -89,7 +91,7 @@ void ed_paste(ed *e, const char *text, size_t n)
         if (n) ed_complain_read_only(e);
         return;
     }
-    /* Terminals send the end of a line as a carriage return, which becomes the line end of this text. */
+    /* In a paste, terminals send each line end as a carriage return; replace it by the line end of this text. */
     const char *ending = ed_line_ending(e, whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset));
     size_t kept = 0, n_ending = strlen(ending);
     char *copy = n <= SIZE_MAX / 2 ? malloc(n_ending * n) : NULL;
@@ -153,8 +155,8 @@ bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size
     return ok;
 }
 
-/* Sets a document's indentation: tabs, or the most frequent step by which a line is indented deeper than the line
- * before, in the first 400 lines. */
+/* Sets a document's indentation from its first 400 lines: tabs, or the most frequent number of columns by which a line
+ * is indented deeper than the line before. */
 void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent)
 {
     size_t tabs = 0, deeper[9] = {0};
@@ -211,9 +213,9 @@ void ed_project_settings(struct ed_doc *doc)
         doc->indent_columns = 4;
 }
 
-#define TIDY_BYTES (64u << 20) /* maximum number of bytes of a text that is tidied; larger texts are saved unchanged */
+#define TIDY_BYTES (64u << 20) /* maximum size of a text in bytes that is tidied; larger texts are saved as they are */
 
-/* Removes trailing blanks and adds the final line feed, as the project's settings say, as one step of undo. */
+/* Removes trailing blanks and adds a final line feed if the project's settings say so, as one step of undo. */
 static void tidy(struct ed_doc *doc)
 {
     whit_buffer *buffer = doc->buffer;
@@ -222,7 +224,7 @@ static void tidy(struct ed_doc *doc)
     whit_buffer_seal(buffer);
     if (doc->project.trim == WHIT_YES) {
         uint64_t n_blanks = 0, at = whit_text_size(buffer->text);
-        bool in_end = true; /* all bytes between `at` and the end of its line are blank */
+        bool in_end = true; /* only blanks were found between `at` and the end of its line */
         while (at) {
             whit_span span = whit_text_before(buffer->text, at);
             uint64_t begin = at - span.size_bytes;
@@ -235,12 +237,12 @@ static void tidy(struct ed_doc *doc)
                 }
                 uint64_t n = n_blanks;
                 n_blanks = 0;
-                /* A carriage return is part of the line end: blanks before it are removed. */
+                /* blanks before a carriage return and line feed are trailing blanks, too */
                 in_end = byte == '\n' || (byte == '\r' && in_end && !n);
                 if (!n) continue;
                 at = begin + i + 1;
                 if (whit_buffer_edit(buffer, at, n, NULL, 0, &error) != WHIT_OK) return;
-                changed = true; /* the edit may have changed the span */
+                changed = true; /* the span may be invalid after the edit */
                 break;
             }
             if (!changed) at = begin;
@@ -356,7 +358,7 @@ void ed_save_under(ed *e, const char *path, bool force)
             doc->syntax = whit_syntax_for(doc->buffer->path, NULL);
             whit_syntax_states_cut(&doc->states, 0);
             doc->states.n_marks = 0;
-            ed_tree_close(doc); /* the text may have another language now */
+            ed_tree_close(doc); /* the new name may mean another language */
             if (e->settings.editorconfig) ed_project_settings(doc);
             tidy(doc);
             if (whit_buffer_is_modified(doc->buffer)) status = whit_buffer_save(doc->buffer, true, &error);

@@ -7,52 +7,54 @@
 
 #include <limits.h>
 
-/* holds the copied text */
+/* The copied text. */
 struct ed_clipboard {
     char *text; /* NULL: nothing was copied */
     size_t n_bytes;
-    bool lines, block; /* lines: the text is whole lines; block: it is a rectangular block of vi */
+    bool lines, block; /* lines: the text consists of whole lines; block: it is a rectangular block of vi */
 };
 
 /* These functions are in change.c. */
 bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n);
 void ed_type(ed *e, const char *text, size_t n);
-uint32_t ed_closing(int byte); /* returns the bracket or quote that closes `byte`; 0 if `byte` opens nothing */
+/* returns the closing bracket or quote for the opening `byte`; 0 if `byte` opens nothing */
+uint32_t ed_closing(int byte);
 void ed_paste(ed *e, const char *text, size_t n);
 bool ed_delete_selection(ed *e, struct ed_cursor *cursor);
 void ed_copy_range(ed *e, whit_range range, bool lines);
 void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
-/* Applies the .editorconfig files' settings over the detected indentation. */
+/* Overrides the detected indentation by the settings of .editorconfig files. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
-/* Saves all modified texts. Stops at the first text that needs a question or cannot be saved, and then returns
- * false. */
+/* Saves all modified texts. Stops and returns false at the first text that cannot be saved or needs a question. */
 bool ed_save_all(ed *e);
-/* without `force`, another file is only replaced after a question */
+/* without `force`, asks before it replaces another file */
 void ed_save_under(ed *e, const char *path, bool force);
-/* Writes the text to another file; the buffer keeps its own file. Without `force`, an existing file is not replaced. */
+/* Writes the text to another file; the buffer keeps its own file. Without `force`, refuses to replace an existing
+ * file. */
 void ed_save_copy(ed *e, const char *path, bool force);
-/* Expands "~/" in a typed path to the home folder; a path that would be too long is returned unchanged. */
+/* Expands "~/" at the beginning of a typed path to the home folder. Returns the path unchanged if the result would be
+ * too long. */
 const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
 
-/* Inserts whole lines at the beginning of a line or the end of the text, as one step of undo; the cursor moves to
- * the first of them. */
+/* Inserts whole lines at `at`, which is the beginning of a line or the end of the text, as one step of undo. The cursor
+ * moves to the first of them. */
 bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size_t n);
 
-/* The functions of reflow.c act on whole lines. ed_reflow returns the beginning of the last line; ed_reindent returns
+/* reflow.c: both functions change whole lines. ed_reflow returns the beginning of the last line. ed_reindent returns
  * false, with a message, if the language has no brackets. */
 uint64_t ed_reflow(ed *e, whit_range lines);
 bool ed_reindent(ed *e, whit_range lines);
 
 /* These functions are in commands_edit.c. */
-/* Returns the line end of the line that begins at an offset, or the line end to give it: files with CR LF keep CR
- * LF. */
+/* Returns the line end of the line that begins at an offset or, if it has none, the line end to add: files with CR LF
+ * keep CR LF. */
 const char *ed_line_ending(ed *e, uint64_t begin);
-/* Indents or outdents the line that begins at `begin` by one level. */
+/* Indent or outdent the line that begins at `begin` by one level. even_empty: empty lines, too. */
 void ed_indent_line(ed *e, uint64_t begin, bool even_empty);
 void ed_outdent_line(ed *e, uint64_t begin);
-/* Makes n steps of undo or redo. Returns false, with a message, if fewer are possible; *changed becomes the last range,
- * or ED_NONE. */
+/* Undoes (`back`) or redoes n steps. Returns false, with a message, if fewer steps exist. *changed gets the last
+ * changed range, with begin ED_NONE if nothing was changed. */
 bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed);
 
 #endif

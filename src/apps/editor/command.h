@@ -12,8 +12,7 @@ struct ed_command {
     ed_command_fn *run;
     uint8_t flags;
 };
-/* These are the flags of commands. ED_ONE means that the command acts on one cursor: further cursors are removed
- * first. */
+/* Flags of commands. ED_ONE: the command acts on one cursor, so further cursors are removed first. */
 enum { ED_MOVES = 1, ED_EDITS = 2, ED_JUMPS = 4, ED_ONE = 8 };
 extern const struct ed_command ed_commands[];
 extern const size_t ed_n_commands;
@@ -21,12 +20,12 @@ extern const size_t ed_n_commands;
 struct ed_binding {
     whit_key key;
     int command;
-    bool is_own; /* the settings made this binding, so it precedes vi's keys */
+    bool is_own; /* bound by the user's settings, so it takes precedence over vi's keys */
 };
 
 extern ed_command_fn ed_do_reflow, ed_do_reindent;
 
-/* These functions of commands.c return the offset where a movement of a cursor ends. */
+/* commands.c: return the offset to which a movement takes the cursor. */
 uint64_t ed_to_right(ed *e, struct ed_cursor *cursor);
 uint64_t ed_to_word_left(ed *e, struct ed_cursor *cursor);
 uint64_t ed_to_word_right(ed *e, struct ed_cursor *cursor);
@@ -39,7 +38,7 @@ extern ed_command_fn ed_do_delete, ed_do_backspace, ed_do_delete_word_left, ed_d
 /* These functions are in config.c. */
 void ed_config_read(ed *e, const char *text, const char *path);
 int ed_config_command(const ed *e, whit_key key);
-bool ed_config_is_own(const ed *e, whit_key key); /* whether the settings bind the key */
+bool ed_config_is_own(const ed *e, whit_key key); /* returns whether the settings bind the key */
 bool ed_bind(ed *e, whit_key key, int command, bool is_own);
 
 #endif

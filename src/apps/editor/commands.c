@@ -4,7 +4,7 @@
 
 /* ---- moving -------------------------------------------------------------------------------- */
 
-/* Moves every cursor to the offset that `to` returns. Without Shift a selection ends at its edge. */
+/* Moves every cursor to the offset that `to` returns. */
 static void each(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
 {
     for (size_t i = 0; i < e->window->n_cursors; i++) {
@@ -33,7 +33,8 @@ uint64_t ed_to_word_right(ed *e, struct ed_cursor *cursor)
 {
     return ed_word_right(e, cursor->offset);
 }
-/* Returns the offset of the first character that is not blank or, if the cursor is there, the beginning of the line. */
+/* Returns the offset of the first character of the line that is not blank or, if the cursor is already there, of the
+ * line's beginning. */
 static uint64_t to_home(ed *e, struct ed_cursor *cursor)
 {
     uint64_t begin = whit_layout_line_begin(ed_layout(e), cursor->offset), at = begin;
@@ -56,7 +57,7 @@ static uint64_t to_bottom(ed *e, struct ed_cursor *cursor)
     (void)cursor;
     return whit_text_size(ed_text(e));
 }
-#define BRACKET_BYTES 1000000u /* maximum number of bytes that are searched, so that a key does not wait longer */
+#define BRACKET_BYTES 1000000u /* maximum number of bytes searched for a bracket, which bounds the delay of the key */
 static uint64_t to_bracket(ed *e, struct ed_cursor *cursor)
 {
     uint64_t at = ed_bracket(e, cursor->offset, BRACKET_BYTES);
@@ -187,7 +188,7 @@ static void cursor_down(ed *e)
     add_cursor(e, 1);
 }
 
-/* Selects the word at the cursor; called again, it adds a cursor at the word's next occurrence. */
+/* Selects the word at the cursor. If text is selected already, adds a cursor at its next occurrence. */
 static void cursor_next(ed *e)
 {
     struct ed_cursor *cursor = ed_cursor(e);
@@ -318,7 +319,7 @@ static void toggle_vi(ed *e)
     ed_say(e, e->vi.on ? "the keys are vi's now" : "the keys are the usual ones now");
 }
 
-/* Folds the following lines that are indented deeper, or unfolds them. */
+/* Folds the following lines that are indented deeper than the cursor's line, or unfolds them. */
 static void fold(ed *e)
 {
     whit_layout *layout = ed_layout(e);
@@ -394,7 +395,7 @@ static void record_macro(ed *e)
     if (e->macro.recording)
         e->macro.n = 0;
     else if (e->macro.n)
-        e->macro.n--; /* the key that ended the recording is left out */
+        e->macro.n--; /* drop the key that ended the recording */
     ed_say(e, e->macro.recording ? "recording a macro; the same key ends it" : "recorded %zu keys", e->macro.n);
 }
 static void play_macro(ed *e)

@@ -20,7 +20,7 @@ static void delete_to(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
     }
 }
 
-/* Returns the offset before the cursor. In the indentation, backspace removes one level. */
+/* Returns the offset to which backspace deletes: within the indentation one level, elsewhere one character. */
 static uint64_t to_before(ed *e, struct ed_cursor *cursor)
 {
     struct ed_doc *doc = e->window->doc;
@@ -34,7 +34,7 @@ static uint64_t to_before(ed *e, struct ed_cursor *cursor)
 
 void ed_do_backspace(ed *e)
 {
-    /* both signs of an empty pair are deleted */
+    /* between the two signs of an empty pair, delete the closing sign, too */
     for (size_t i = 0; e->settings.pairs && i < e->window->n_cursors; i++) {
         const struct ed_cursor *cursor = &e->window->cursors[i];
         uint32_t closing = cursor->anchor == ED_NONE && cursor->offset
@@ -88,7 +88,7 @@ void ed_do_new_line(ed *e)
              ((byte = whit_layout_byte(layout, at)) == ' ' || byte == '\t');
              at++)
             text[n++] = (char)byte;
-        size_t n_same = n; /* bytes of the line end and the indentation */
+        size_t n_same = n; /* number of bytes of `text` so far: line end and copied indentation */
         int last = cursor->offset > begin ? whit_layout_byte(layout, cursor->offset - 1) : 0;
         bool deeper =
             last && (strchr("{([", last) || (last == ':' && !strcmp(whit_syntax_name(doc->syntax), "python")));
@@ -99,24 +99,24 @@ void ed_do_new_line(ed *e)
             whit_layout_byte(layout, cursor->offset) == (int)ed_closing(last);
         if (!ed_edit(e, cursor->offset, 0, text, n)) return;
         if (!splits) continue;
-        uint64_t at = cursor->offset; /* the closing bracket gets a line of its own */
+        uint64_t at = cursor->offset; /* the closing bracket moves to a line of its own */
         ed_edit(e, at, 0, text, n_same);
         cursor->offset = at;
     }
 }
 
-/* Compares the last lines of two cursors, to order them from the end of the text to its beginning. */
+/* Orders ranges by their ends, from the end of the text to its beginning. */
 static int compare_ranges(const void *a, const void *b)
 {
     uint64_t x = ((const whit_range *)a)->end, y = ((const whit_range *)b)->end;
     return x > y ? -1 : x < y;
 }
 
-/* Calls `change` once for the beginning of every line that a cursor or selection touches, from the last to the
- * first, so that edits do not move the remaining lines. */
+/* Calls `change` once with the beginning of each line that a cursor or selection touches. It goes from the last line to
+ * the first, so that edits do not move the remaining lines. */
 static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), void *user)
 {
-    whit_range lines[ED_CURSORS_MAX]; /* byte offsets of the beginnings of each cursor's first and last line */
+    whit_range lines[ED_CURSORS_MAX]; /* offsets at which each cursor's first and last line begin */
     size_t n = e->window->n_cursors;
     for (size_t i = 0; i < n; i++) {
         whit_range range = ed_selection(&e->window->cursors[i]);
@@ -124,7 +124,7 @@ static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), 
         lines[i].end = whit_layout_line_begin(ed_layout(e), range.end > range.begin ? range.end - 1 : range.end);
     }
     qsort(lines, n, sizeof *lines, compare_ranges);
-    uint64_t done = ED_NONE; /* lines from this offset on are changed already */
+    uint64_t done = ED_NONE; /* lines that begin at or after this offset are done */
     for (size_t i = 0; i < n; i++)
         for (uint64_t at = lines[i].end;; at = whit_layout_line_begin(ed_layout(e), at - 1)) {
             if (at < done) change(e, done = at, user);
@@ -154,7 +154,7 @@ void ed_outdent_line(ed *e, uint64_t begin)
     if (n) ed_edit(e, begin, n, NULL, 0);
 }
 
-/* Indents a line. `user` means that several lines are indented, and then empty lines stay empty. */
+/* Indents a line. `user` is not NULL if several lines are indented; empty lines then stay empty. */
 static void indent_line(ed *e, uint64_t begin, void *user)
 {
     ed_indent_line(e, begin, !user);
@@ -206,7 +206,7 @@ void ed_do_outdent(ed *e)
 
 struct comment {
     const char *open, *close;
-    bool all; /* all lines that are not blank are comments */
+    bool all; /* every line that is not blank is a comment already */
 };
 
 static bool has_at(ed *e, uint64_t at, const char *word)
@@ -253,7 +253,7 @@ void ed_do_toggle_comment(ed *e)
     each_line(e, toggle_line, &comment);
 }
 
-/* Returns the whole lines of the main cursor's selection, with the last one's line feed. */
+/* Returns the range of whole lines that the main cursor's selection touches, including the last line feed. */
 static whit_range lines_of(ed *e)
 {
     whit_range range = ed_selection(ed_cursor(e));
@@ -282,7 +282,7 @@ void ed_do_duplicate_line(ed *e)
     char *copy = malloc(n + 2);
     if (!copy) return;
     whit_text_read(ed_text(e), lines.begin, copy + 2, n);
-    /* a text without a line feed at its end gets a line end */
+    /* at the end of a text without a final line feed, the line needs a line end */
     size_t n_ending = n && copy[n + 1] == '\n' ? 0 : strlen(ending);
     memcpy(copy + 2 - n_ending, ending, n_ending);
     struct ed_cursor before = *ed_cursor(e);
@@ -309,7 +309,7 @@ static void move_lines(ed *e, bool upward)
     whit_text_read(ed_text(e), from, copy, n);
     char *swapped = copy + n;
     size_t n_second = n - n_first, n_swapped = 0;
-    /* If the text has no line feed at its end, the line that becomes the earlier one gets the other line's end. */
+    /* At the end of a text without a final line feed, the upper and the lower line exchange their line ends, too. */
     size_t n_ending = 1;
     if (copy[n - 1] == '\n')
         n_ending = 0;
@@ -356,7 +356,7 @@ void ed_do_paste(ed *e)
         ed_complain(e, "nothing was copied yet; the terminal's own paste works, too");
         return;
     }
-    if (e->clipboard.lines) { /* whole lines are inserted above this line */
+    if (e->clipboard.lines) { /* whole lines are inserted before the cursor's line */
         uint64_t begin = whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset);
         const char *ending = ed_line_ending(e, begin);
         bool ended = e->clipboard.n_bytes && e->clipboard.text[e->clipboard.n_bytes - 1] == '\n';

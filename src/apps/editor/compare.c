@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define COMPARED_BYTES (8u << 20) /* maximum number of bytes of a text that is compared */
+#define COMPARED_BYTES (8u << 20) /* maximum size of a compared text in bytes */
 
 void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b)
 {
@@ -31,7 +31,7 @@ void ed_compare_forget(struct ed_doc *doc)
     if (!other) return;
     whit_buf_free(&other->compared.runs);
     other->compared.with = NULL;
-    /* The marks of changes since the last commit are computed again. */
+    /* force both documents to compute their marks against the last commit again */
     other->git.version = doc->git.version = UINT64_MAX;
 }
 
@@ -69,13 +69,13 @@ bool ed_compare_update(struct ed_doc *doc)
     return true;
 }
 
-/* Returns the line of the other text that is shown next to a line of this one. */
+/* Returns the line of the other text that is shown beside line `line` of this one; lines are counted from 0. */
 static uint64_t line_beside(const struct ed_doc *doc, uint64_t line)
 {
     const whit_diff_run *runs = WHIT_ITEMS(const whit_diff_run, &doc->compared.runs);
     uint64_t beside = line;
     for (size_t i = 0; i < doc->compared.runs.size_bytes / sizeof *runs && runs[i].new_line <= line; i++) {
-        /* within a change the result is at most the end of the change's other side */
+        /* within a change the line is limited to the end of the change in the other text */
         if (line < runs[i].new_line + runs[i].n_new) {
             uint64_t into = line - runs[i].new_line;
             return runs[i].old_line + (into < runs[i].n_old ? into : runs[i].n_old);
@@ -95,5 +95,5 @@ void ed_compare_scroll(ed *e)
     uint64_t start = line == UINT64_MAX ? line : whit_text_line_start(other->buffer->text, line_beside(doc, line));
     if (start == UINT64_MAX) return;
     window->top = start;
-    window->moved_away = true; /* the window's cursor then does not scroll it back */
+    window->moved_away = true; /* keep the window's cursor from scrolling it back */
 }

@@ -59,7 +59,7 @@ static bool is_yes(const char *value, bool *result)
     return *result || !strcmp(value, "no");
 }
 
-/* Sets one option; if the option or value is invalid, it returns false, and `why` gets the expected values. */
+/* Sets one option. If its name or value is invalid, returns false, and `why` gets the valid ones. */
 static bool set_option(ed *e, const char *name, const char *value, char *why, size_t why_bytes)
 {
     char *behind;
@@ -196,7 +196,7 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
     return set_option(e, name, value, why, why_bytes);
 }
 
-/* Applies settings; an invalid line is reported with its number, and the other lines are still applied. */
+/* Applies settings. An invalid line is reported with its number; the other lines are still applied. */
 void ed_config_read(ed *e, const char *text, const char *path)
 {
     whit_buf file = {0};
@@ -212,7 +212,7 @@ void ed_config_read(ed *e, const char *text, const char *path)
         text = whit_chars(&file) + (whit_file_has_mark(file.data, file.size_bytes) ? 3 : 0);
     }
     unsigned number = 1, n_wrong = 0;
-    char others[120] = ""; /* line numbers of further mistakes, such as "7, 9" */
+    char others[120] = ""; /* line numbers of all errors after the first, such as "7, 9" */
     for (const char *at = text; *at; number++) {
         char line[512], why[200] = "";
         size_t n = strcspn(at, "\n");

@@ -26,7 +26,7 @@ static void send_text(const whit_display *display, const char *text)
     whit_display_send(display, text, strlen(text));
 }
 
-/* Sets the locale so that widths of characters are those of UTF-8, because the editor's texts are UTF-8. */
+/* Sets a locale with UTF-8, so that the C library's character widths fit the editor's texts. */
 static void choose_locale(void)
 {
     if (setlocale(LC_CTYPE, "") && MB_CUR_MAX >= 4) return;
@@ -64,7 +64,7 @@ static void show_direct(whit_display *display, const whit_theme *theme, const wh
         whit_display_send(display, whit_chars(&out), out.size_bytes);
     whit_buf_free(&out);
     if (!whit_screen_resize(before, after->n_columns, after->n_rows)) {
-        whit_screen_free(before); /* the whole screen is painted the next time */
+        whit_screen_free(before); /* without memory the next screen is painted in full */
         return;
     }
     memcpy(before->cells, after->cells, (size_t)(after->n_columns * after->n_rows) * sizeof *after->cells);

@@ -10,32 +10,33 @@
 
 #include <termios.h>
 
-/* holds a terminal's display; zero-initialise it, and set `in` and `out` */
+/* A terminal's display. Zero-initialise it and set `in` and `out`. */
 typedef struct whit_display {
     int in, out;                /* descriptors of the terminal */
-    bool direct;                /* the screen is painted by escape sequences */
+    bool direct;                /* the screen is painted by escape sequences, not by ncursesw */
     struct whit_curses *curses; /* NULL: ncursesw is not used */
-    whit_screen before;         /* the screen that is shown, if it is painted by escape sequences */
-    struct termios settings;    /* terminal settings before the editor started, if ncursesw does not save them */
+    whit_screen before;         /* screen that the terminal shows now, if `direct` */
+    struct termios settings;    /* terminal settings to restore at the end, if ncursesw does not restore them */
     bool is_raw;
-    bool has_plain; /* NO_COLOR is set, so that `plain` replaces the theme; for painting by escape sequences */
+    bool has_plain; /* NO_COLOR is set, so `plain` is used instead of the theme (if `direct`) */
     whit_theme plain;
 } whit_display;
 
-/* Switches the terminal to its alternate screen and to raw keys. Returns WHIT_ERROR_UNSUPPORTED for a type of terminal
- * that cannot show a screen. */
+/* Switches the terminal to its alternate screen and to raw mode. Returns WHIT_ERROR_UNSUPPORTED if the terminal's type
+ * cannot show a screen. */
 whit_status whit_display_open(whit_display *display, const whit_theme *theme, whit_error *error);
 void whit_display_show(whit_display *display, const whit_theme *theme, const whit_screen *screen);
-/* Sets the terminal's new size; the next screen is painted whole. */
+/* Adopts the terminal's new size; the next screen is painted in full. */
 void whit_display_resize(whit_display *display, int n_columns, int n_rows);
-/* Writes bytes to the terminal as they are. */
+/* Writes bytes to the terminal unchanged. */
 void whit_display_send(const whit_display *display, const char *bytes, size_t n_bytes);
 /* Restores the terminal's screen and settings; has no effect if the display was not opened. */
 void whit_display_close(whit_display *display);
 
-/* ---- by ncursesw (display_curses.c), for display.c alone ------------------------------------- */
+/* ---- ncursesw (display_curses.c), for display.c only ----------------------------------------- */
 
-/* Opens ncursesw. display->curses stays NULL if ncursesw is not installed; `direct` is set for 24-bit colours. */
+/* Opens ncursesw. display->curses stays NULL if ncursesw is not installed; sets `direct` if the terminal has 24-bit
+ * colours. */
 whit_status whit_curses_open(whit_display *display, const whit_theme *theme, whit_error *error);
 void whit_curses_show(struct whit_curses *curses, const whit_theme *theme, const whit_screen *screen);
 void whit_curses_resize(struct whit_curses *curses, int n_columns, int n_rows);

@@ -17,7 +17,7 @@
 
 struct whit_curses {
     void *library;
-    WINDOW **screen; /* address of ncurses' stdscr */
+    WINDOW **screen; /* address of ncurses' variable stdscr */
     int *n_colors;
 #define MEMBER(name) __typeof__(&name) name;
     EDITOR_CURSES(MEMBER)
@@ -26,7 +26,7 @@ struct whit_curses {
     bool colored, shown;
 };
 
-/* Loads ncursesw. The library is never unloaded, because it keeps its own pointers until the process ends. */
+/* Loads ncursesw. The library is never unloaded, because it stores pointers to itself until the process ends. */
 static bool load_curses(struct whit_curses *curses)
 {
     curses->library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -42,8 +42,8 @@ static bool load_curses(struct whit_curses *curses)
 
 /* ---- colours ------------------------------------------------------------------------------- */
 
-/* Prepares the colours. For a terminal with 24 bits of colour it only sets *is_direct, because the library's
- * description of such a terminal has fewer colours. */
+/* Initialises the colours. For a terminal with 24-bit colours it only sets *is_direct, because terminfo describes such
+ * terminals with fewer colours. */
 static void begin_colors(struct whit_curses *curses, const whit_theme *theme, bool *is_direct)
 {
     const char *depth = getenv("COLORTERM");
@@ -61,8 +61,8 @@ static void begin_colors(struct whit_curses *curses, const whit_theme *theme, bo
     curses->colored = true;
 }
 
-/* Returns the attributes and colours of a cell. Bars and matches whose background colour the terminal lacks are shown
- * in reverse video. */
+/* Returns a cell's attributes and sets *pair to its colour pair. Bars and matches are shown in reverse video if the
+ * terminal cannot show their background colour. */
 static attr_t attributes_of(const struct whit_curses *curses, const whit_theme *theme, const whit_cell *cell,
                             short *pair)
 {
@@ -88,12 +88,12 @@ void whit_curses_show(struct whit_curses *curses, const whit_theme *theme, const
     for (int y = 0; y < screen->n_rows; y++) {
         for (int x = 0; x < screen->n_columns; x++) {
             const whit_cell *cell = &screen->cells[y * screen->n_columns + x];
-            if (!cell->codes[0]) continue; /* the right half of a wide character */
+            if (!cell->codes[0]) continue; /* right half of a wide character */
             bool wide = x + 1 < screen->n_columns && !cell[1].codes[0];
             wchar_t text[WHIT_CELL_CODES + 1] = {0};
             for (int i = 0; i < WHIT_CELL_CODES && cell->codes[i]; i++) text[i] = (wchar_t)cell->codes[i];
-            /* The C library's tables for wcwidth may be older than the editor's: a character that has another width
-             * there is replaced by U+FFFD. */
+            /* The C library's tables of widths may be older than the editor's. A character whose width differs is
+             * replaced by U+FFFD. */
             if (wcwidth(text[0]) != (wide ? 2 : 1)) {
                 text[0] = 0xFFFD;
                 text[1] = 0;
@@ -106,7 +106,8 @@ void whit_curses_show(struct whit_curses *curses, const whit_theme *theme, const
             attr_t attributes = attributes_of(curses, theme, cell, &pair);
             curses->setcchar(&out, text, attributes, pair, NULL);
             curses->wmove(window, y, x);
-            curses->wadd_wch(window, &out); /* the result is ERR at the last cell, although the cell is filled */
+            /* at the last cell of the screen the result is ERR, although the cell is written */
+            curses->wadd_wch(window, &out);
             if (!wide && x + 1 < screen->n_columns && !cell[1].codes[0]) {
                 wchar_t blank[2] = L" ";
                 curses->setcchar(&out, blank, attributes, pair, NULL);
@@ -164,11 +165,11 @@ whit_status whit_curses_open(whit_display *display, const whit_theme *theme, whi
     curses->raw();
     curses->noecho();
     curses->nonl();
-    curses->typeahead(-1); /* otherwise ncurses would write in small pieces, and look for keys between them */
+    curses->typeahead(-1); /* otherwise ncurses would interrupt its output to check for typed keys */
     curses->keypad(*curses->screen, TRUE);
     curses->shown = true;
     begin_colors(curses, theme, &display->direct);
-    if (display->direct) curses->wrefresh(*curses->screen); /* this switches to the alternate screen */
+    if (display->direct) curses->wrefresh(*curses->screen); /* switches to the alternate screen */
     display->curses = curses;
     return WHIT_OK;
 }

@@ -14,7 +14,7 @@ struct marks {
     whit_range matches[N_MATCHES];
     size_t n_matches;
     uint64_t brackets[2];
-    whit_range selected[N_SELECTED]; /* selections of vi's visual modes */
+    whit_range selected[N_SELECTED]; /* ranges that vi's visual modes select */
     size_t n_selected;
 };
 
@@ -67,8 +67,8 @@ static uint8_t flags_at(const ed *e, const struct ed_window *window, const struc
 
 static const uint32_t space = ' ';
 
-/* Draws one line of a suggestion, with tabs as spaces, up to the window's edge; returns the column after it. *n_drawn
- * gets the number of bytes that are drawn. */
+/* Draws one line of a suggestion up to the window's edge, with tabs as spaces. Returns the column after it; *n_drawn
+ * gets the number of bytes drawn. */
 static int draw_suggested(const struct ed_window *window, whit_screen *screen, int x, int y, int first,
                           const char *line, size_t n, size_t *n_drawn)
 {
@@ -89,7 +89,7 @@ static int draw_suggested(const struct ed_window *window, whit_screen *screen, i
     return x;
 }
 
-/* Draws one row of text; sets *cursor_x if the main cursor is in it. */
+/* Draws one row of text. Sets *cursor_x if the main cursor is in it. */
 static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y, uint64_t row, uint64_t next,
                      const struct marks *marks, uint32_t *state, int *cursor_x)
 {
@@ -230,8 +230,8 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
     if (from > x) whit_screen_put(screen, from, y, limit, style, right);
 }
 
-/* Draws the suggestion's lines below the cursor's row, up to the first that the window's edge cuts off; returns the
- * last row that it takes. */
+/* Draws a suggestion's lines below the cursor's row, and stops after the first line that is cut off at the window's
+ * edge. Returns the last row used. */
 static int draw_lines_below(ed *e, const struct ed_window *window, whit_screen *screen, int y)
 {
     size_t n;
@@ -361,7 +361,7 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
     }
     if (ed_prompt_has_list(prompt->kind)) draw_list(e, screen);
     int x = whit_screen_put(screen, 0, y, screen->n_columns, WHIT_STYLE_PROMPT, prompt->label);
-    /* The end of a long text is shown, because the person types there. */
+    /* a text longer than the row is scrolled so that the cursor is visible */
     size_t from = prompt->at > (size_t)screen->n_columns / 2 ? prompt->at - (size_t)screen->n_columns / 2 : 0;
     if (from) from = whit_glyph_begin((const uint8_t *)prompt->text, prompt->n, from);
     int cursor =

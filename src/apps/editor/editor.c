@@ -132,7 +132,8 @@ struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error)
     error->message[0] = 0;
     error->status = WHIT_OK;
     if (whit_buffer_open(path, e->options.journal_folder, &buffer, error) != WHIT_OK) return NULL;
-    if (error->status != WHIT_OK) ed_complain_error(e, error); /* the journal could not be opened */
+    /* the journal could not be opened, but the file can be edited */
+    if (error->status != WHIT_OK) ed_complain_error(e, error);
     doc = ed_doc_add(e, buffer);
     if (!doc) whit_fail_memory(error, "a document", sizeof *doc);
     return doc;
@@ -187,7 +188,7 @@ bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind)
     bool nameless_empty = !doc->buffer->path && !whit_text_size(doc->buffer->text);
     if (!whit_buffer_is_modified(doc->buffer) || nameless_empty) return false;
     ed_show(e, doc);
-    if (e->prompt.kind) return true; /* the question about the journal comes before this one */
+    if (e->prompt.kind) return true; /* another question, such as about the journal, must be answered first */
     char label[200];
     snprintf(label, sizeof label, "%.120s is not saved: s save, d discard, Esc cancel", doc->buffer->name);
     ed_prompt_open(e, kind, label, "");
@@ -202,7 +203,7 @@ void ed_quit_next(ed *e)
     e->done = true;
 }
 
-/* Asks about unsaved text of an earlier run, until the person answers. */
+/* Opens the question about unsaved text of an earlier run, or reports that another editor has the file open. */
 void ed_check_journal(ed *e)
 {
     struct ed_doc *doc = e->window->doc;
@@ -233,7 +234,7 @@ void ed_place(ed *e, uint64_t line, uint64_t column)
     whit_text *text = ed_text(e);
     if (!line) line = 1;
     uint64_t start = whit_text_line_start(text, line - 1);
-    if (start == UINT64_MAX) { /* in a large file, lines are counted up to the needed one */
+    if (start == UINT64_MAX) { /* count the lines of a large file up to the needed one */
         whit_buffer *buffer = e->window->doc->buffer;
         while ((start = whit_text_line_start(text, line - 1)) == UINT64_MAX &&
                whit_text_count(text, 16u << 20, whit_file_drop, &buffer->file)) {
@@ -254,7 +255,8 @@ bool ed_read_again(ed *e)
     whit_error error;
     whit_layout *layout = ed_layout(e);
     uint64_t offset = ed_cursor(e)->offset, begin = whit_layout_line_begin(layout, offset), column = 1;
-    /* The offset is kept in a line that is too long to scan, and in a text whose lines are not counted yet. */
+    /* If the line is too long to scan, or lines are not counted yet, the byte offset is kept instead of line and
+     * column. */
     uint64_t line = offset - begin > WHIT_SEGMENT_BYTES ? UINT64_MAX : whit_text_line_at(ed_text(e), offset);
     for (uint64_t at = begin; line != UINT64_MAX && at < offset; column++) at = whit_layout_behind(layout, at);
     if (whit_buffer_take(e->window->doc->buffer, &error) != WHIT_OK) {
@@ -269,7 +271,7 @@ bool ed_read_again(ed *e)
     ed_only_main(e);
     e->shift = false;
     ed_move_to(e, ed_cursor(e), offset);
-    if (offset < whit_text_size(ed_text(e))) /* the cursor must not be inside a character */
+    if (offset < whit_text_size(ed_text(e))) /* move the cursor to the beginning of a character */
         ed_cursor(e)->offset = whit_layout_before(layout, whit_layout_behind(layout, offset));
     return true;
 }
@@ -312,7 +314,7 @@ void whit_editor_close(whit_editor *e)
     e->root = e->window = NULL;
     while (e->docs) {
         struct ed_doc *next = e->docs->next;
-        /* an editor that is not done was ended by a signal or a lost terminal, so unsaved text is kept */
+        /* `done` is false if a signal or a lost terminal ended the editor: unsaved text stays in the journal */
         e->docs->buffer->keep_journal = !e->done;
         ed_language_forget(e, e->docs);
         ed_doc_free(e->docs);
@@ -349,7 +351,7 @@ static whit_status show_first(ed *e, struct ed_doc *doc, whit_error *error)
 
 whit_status whit_editor_add_file(whit_editor *e, const char *name, whit_error *error)
 {
-    /* FILE:LINE[:COLUMN] is split, unless there is a file of the whole name. */
+    /* split FILE:LINE[:COLUMN], unless a file with the whole name exists */
     char path[PATH_MAX];
     unsigned long numbers[2] = {0, 0};
     snprintf(path, sizeof path, "%s", name);
@@ -497,7 +499,7 @@ void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     }
     int command = ed_config_command(e, key);
     e->shift = false;
-    if (command < 0 && (key.mods & WHIT_MOD_SHIFT)) { /* Shift with a movement selects */
+    if (command < 0 && (key.mods & WHIT_MOD_SHIFT)) { /* Shift with a movement key extends the selection */
         whit_key plain = key;
         plain.mods &= (uint8_t)~WHIT_MOD_SHIFT;
         command = ed_config_command(e, plain);
@@ -663,8 +665,8 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
         *redraw = !more && doc == e->window->doc;
         return true;
     }
-    /* The syntax state at the top of the window is found now if it is too far after the last known state for a
-     * paint. */
+    /* If the nearest known syntax state is too far before the window's top for a paint, compute the state at the top
+     * now. */
     struct ed_window *window = e->window;
     if (window->doc->syntax) {
         uint32_t state;
@@ -680,7 +682,7 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
     if (ed_tree_update(e, window->doc, redraw)) return true;
     if (ed_servers_look(e)) return *redraw = true;
     bool told = ed_language_update(e);
-    if (ed_language_pump(e)) *redraw = told = true; /* an answer may have been read while a question was sent */
+    if (ed_language_pump(e)) *redraw = told = true; /* sending a question may have read an answer */
     if (told) return true;
     if (ed_git_update(window->doc)) return *redraw = true;
     struct ed_doc *other = window->doc->compared.with;

@@ -9,20 +9,20 @@
 typedef enum whit_said { WHIT_UNSAID, WHIT_NO, WHIT_YES } whit_said;
 
 typedef struct whit_editorconfig {
-    whit_said tabs;                  /* indent_style */
-    int indent_columns, tab_columns; /* 0: not set */
+    whit_said tabs;                  /* indent_style: YES is "tab", NO is "space" */
+    int indent_columns, tab_columns; /* indent_size and tab_width; 0: not set */
     int line_columns;                /* max_line_length; 0: not set */
-    whit_said carriage_return;       /* end_of_line = crlf */
+    whit_said carriage_return;       /* end_of_line: YES is "crlf", NO is "lf" */
     whit_said trim, final_newline;
 } whit_editorconfig;
 
-/* Applies the properties that one file sets for `path` (relative to its folder) over those in `config`.
- * Returns whether the file stops the search in the folders above ("root = true"). Invalid lines and
- * properties of other editors are ignored, as the specification requires. */
+/* Applies the properties that one file's text sets for `path` (relative to the file's folder) to `config`, replacing
+ * earlier values. Returns whether the file says "root = true", so that folders above are not searched. Invalid lines
+ * and unknown properties are ignored, as the specification requires. */
 bool whit_editorconfig_apply(const char *text, size_t n_bytes, const char *path, whit_editorconfig *config);
 
-/* Reads the properties that all `.editorconfig` files above `path` (absolute) set for it; nearer files win. Files that
- * cannot be read, and files over 1 MiB, are ignored. */
+/* Reads the properties that all .editorconfig files in the folders above `path` (absolute) set for it; a nearer file
+ * takes precedence. Files that cannot be read or exceed 1 MiB are ignored. */
 void whit_editorconfig_read(const char *path, whit_editorconfig *config);
 
 #endif

@@ -15,10 +15,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* ---- mapped files that are cut short ------------------------------------------------------- */
+/* ---- mapped files that another program truncates ------------------------------------------- */
 
-/* These variables are static, because a signal handler can access no others. A slot is written before its map is
- * read. */
+/* Mapped files, for the signal handler, which can access static variables only. A slot is filled before its map is
+ * first read. */
 #define N_GUARDS 64
 static struct guard {
     uint8_t *begin;
@@ -28,8 +28,9 @@ static struct guard {
 static size_t page_bytes;
 static struct sigaction action_before;
 
-/* Handles SIGBUS: maps a page of zeros at the faulting address, so that the program continues, and marks the text as
- * lost. mmap is a plain system call, which is safe here although POSIX does not list it. */
+/* Handles SIGBUS in a mapped file that was truncated: maps a page of zeros at the faulting address, so that the program
+ * continues, and marks the file as lost. mmap() is a plain system call, so it is safe here although POSIX does not list
+ * it as such. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -48,7 +49,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         action_before.sa_sigaction(number, info, context);
         return;
     }
-    signal(SIGBUS, SIG_DFL); /* the fault comes again, and ends the program */
+    signal(SIGBUS, SIG_DFL); /* the instruction faults again and ends the program */
 }
 
 static void install_guard(void)
@@ -92,7 +93,7 @@ bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b)
         a->modified_ns == b->modified_ns;
 }
 
-/* Reads a file whose size is reported as 0 although it has content, such as files in /proc. */
+/* Reads a file whose size is reported as 0 although it has content, such as a file in /proc. */
 static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_error *error)
 {
     whit_buf text = {.limit_bytes = WHIT_FILE_COPIED_BYTES};
@@ -206,10 +207,10 @@ void whit_file_drop(void *user, whit_span span)
 {
     const whit_file *file = user;
     if (!file->is_mapped || span.data < file->data || span.data >= file->data + file->size_bytes) return;
-    /* The whole pages that were read are dropped; the page in which the next piece begins stays. */
+    /* drop only whole pages that were read; the page with the beginning of the next piece stays */
     uintptr_t begin = (uintptr_t)span.data & ~(uintptr_t)(page_bytes - 1);
     uintptr_t end = (uintptr_t)(span.data + span.size_bytes) & ~(uintptr_t)(page_bytes - 1);
-    if (guards[file->guard].lost) return; /* a page that is dropped would cause a fault again */
+    if (guards[file->guard].lost) return; /* a dropped page of a truncated file would fault again */
     if (end > begin) madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
@@ -234,7 +235,8 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
         }
         ssize_t written = writev(fd, parts, n);
         if (written < 0 && errno == EINTR) continue;
-        /* The kernel does not raise SIGBUS for its own reads, so the page is touched here (see on_bus_error). */
+        /* A read by the kernel fails with EFAULT instead of raising SIGBUS, so touch the pages here: on_bus_error()
+         * then repairs them. */
         if (written < 0 && errno == EFAULT) {
             volatile uint8_t touched = 0;
             for (int i = 0; i < n; i++)
@@ -263,7 +265,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     if (original < 0 && access(folder, F_OK)) return whit_fail_errno(error, path, "create");
     bool kept = original < 0 ||
         (fstat(original, &about) == 0 && about.st_nlink == 1 && access(folder, W_OK | X_OK) == 0 &&
-         strlen(name) < NAME_MAX - 16); /* a temporary name in the same folder must be possible */
+         strlen(name) < NAME_MAX - 16); /* leaves room for the suffix of a temporary name */
     whit_writer writer;
     whit_status status = WHIT_ERROR_UNSUPPORTED;
     if (kept) status = (is_spare ? whit_writer_open_private : whit_writer_open)(path, NULL, &writer, error);
@@ -286,7 +288,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     return status;
 }
 
-/* Saves in place, after a whole copy to `spare`, so that a full disk is noticed before the first byte is
+/* Saves in place, after writing a complete copy to `spare`. A full disk is thus noticed before the first byte is
  * overwritten. */
 static whit_status save_over(const char *path, const whit_text *text, const char *spare, const whit_file *source,
                              whit_file_identity *identity, whit_error *error)
@@ -306,7 +308,8 @@ static whit_status save_over(const char *path, const whit_text *text, const char
     whit_file_identity before = is_known ? identity_of(&about) : (whit_file_identity){0};
     if (grows && (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
         int why = errno;
-        bool is_cut = ftruncate(fd, about.st_size) == 0; /* the file has its old bytes in any case */
+        /* truncating restores the old size; the old bytes were not touched */
+        bool is_cut = ftruncate(fd, about.st_size) == 0;
         if (is_cut && whit_file_same(&before, identity) && fstat(fd, &about) == 0) *identity = identity_of(&about);
         errno = why;
         status = whit_fail_errno(error, path, "save");
@@ -314,7 +317,7 @@ static whit_status save_over(const char *path, const whit_text *text, const char
         unlink(spare);
         return status;
     }
-    /* The text may be a map of this very file, so the copy is written from here on. */
+    /* The text may be mapped from this very file, so the bytes are written from the copy. */
     whit_file copy;
     whit_text *copied = NULL;
     status = whit_file_open(spare, &copy, error);
@@ -335,7 +338,7 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
 {
     char real[PATH_MAX];
     struct stat about;
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* saving would replace a device by a file */
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* saving would replace a device by a regular file */
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s", path,
                          S_ISDIR(about.st_mode) ? "a folder cannot be replaced" : "only regular files can be replaced");
     if (!realpath(path, real)) {

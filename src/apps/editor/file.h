@@ -7,34 +7,35 @@
 
 #include <sys/stat.h>
 
-/* identifies one state of a file */
+/* Identifies one state of a file on disk. */
 typedef struct whit_file_identity {
     uint64_t device, inode, size_bytes;
     int64_t modified_ns;
     bool exists;
 } whit_file_identity;
 
-/* Holds a file's bytes. Small files are copied; large files are mapped, and if such a file is truncated, the lost pages
- * read as zeros and whit_file_is_lost reports it. */
+/* A file's bytes. Small files are copied into memory, large files are mapped. If a mapped file is truncated, its lost
+ * pages read as zeros, and whit_file_is_lost() returns true. */
 typedef struct whit_file {
     uint8_t *data;
     uint64_t size_bytes;
     bool is_mapped;
-    bool has_mark; /* the file begins with a byte order mark, which is not part of the text; saving keeps it */
-    int guard;     /* slot of the SIGBUS handler for a mapped file, or -1 */
+    /* the file begins with a byte order mark, which is not part of the text and is written again on save */
+    bool has_mark;
+    int guard; /* slot of the SIGBUS handler for a mapped file, or -1 */
     whit_file_identity identity;
 } whit_file;
 
-#define WHIT_FILE_COPIED_BYTES (1u << 20) /* larger files are mapped */
+#define WHIT_FILE_COPIED_BYTES (1u << 20) /* files larger than this number of bytes are mapped */
 
-/* Opens a file. A file that does not exist is empty, with identity.exists false. Folders and devices are refused. */
+/* Opens a file. If it does not exist, it is empty and identity.exists is false. Folders and devices are refused. */
 whit_status whit_file_open(const char *path, whit_file *file, whit_error *error);
 void whit_file_close(whit_file *file);
-/* Returns the file's bytes after its byte order mark, owned by the file. */
+/* Returns the file's bytes after its byte order mark. They stay valid until the file is closed. */
 whit_span whit_file_text(const whit_file *file);
 bool whit_file_is_lost(const whit_file *file);
-/* Releases the memory of mapped pages that were read. It is a `drop` for whit_text_count, whose user is the
- * whit_file. */
+/* Releases the memory of pages of a mapped file that were read. Fits the `drop` callback of whit_text_count(), with the
+ * whit_file as its user. */
 void whit_file_drop(void *file, whit_span span);
 
 void whit_file_identify(const char *path, whit_file_identity *identity);
@@ -43,13 +44,13 @@ bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b);
 #define WHIT_FILE_MARK "\xEF\xBB\xBF" /* U+FEFF, the byte order mark of UTF-8 */
 bool whit_file_has_mark(const void *data, uint64_t size_bytes);
 
-/* Writes the text to `path` atomically: to a new file that is renamed over it, with the old file's mode, owner and
- * extended attributes; a symbolic link stays a link. If that would lose a property (hard links, another person as
- * owner, a folder that may not be written to), the text is written in place after a full copy to `spare`, which stays
- * there if the writing is interrupted. `source` (may be NULL) is the file that holds the text's original pieces: a file
- * that was lost is refused, and a byte order mark is written if it has one. *identity is the state of the file that is
- * known before and, after success, the state of the saved file. A save in place that fails may change the file's time
- * and leave its bytes: an *identity that was right then stays right. */
+/* Writes the text to `path` atomically: to a new file that is then renamed over it, with the old file's mode, owner and
+ * extended attributes. A symbolic link stays a link. If this would lose a property (hard links, another owner, a folder
+ * that is not writable), the text is written in place instead, after a complete copy to `spare`, which stays there if
+ * the write is interrupted. `source` (may be NULL) is the file that contains the text's original pieces: if parts of it
+ * were lost, saving is refused; if it has a byte order mark, one is written. Before the call *identity is the file's
+ * known state, afterwards the saved state. A failed save in place may change the file's time but not its bytes;
+ * *identity is then updated if it was correct before. */
 whit_status whit_file_save(const char *path, const whit_text *text, const char *spare, const whit_file *source,
                            whit_file_identity *identity, whit_error *error);
 

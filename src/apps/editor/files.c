@@ -24,7 +24,7 @@ static void free_list(char ***list, size_t *n)
 
 static bool add_to(char ***list, size_t *n, const char *text, size_t length)
 {
-    if ((*n & (*n - 1)) == 0) { /* the capacity grows by powers of two */
+    if ((*n & (*n - 1)) == 0) { /* the capacity doubles whenever n is 0 or a power of two */
         char **grown = realloc(*list, (*n ? 2 * *n : 1) * sizeof *grown);
         if (!grown) return false;
         *list = grown;
@@ -38,14 +38,14 @@ static bool add_path(void *user, const char *path)
     return files->n_paths < PATHS_MAX && add_to(&files->paths, &files->n_paths, path, strlen(path));
 }
 
-/* Compares two paths so that folders come before the files next to them. */
+/* Orders paths so that in each folder subfolders come before files. */
 static int by_tree(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
     while (*x && *x == *y) x++, y++;
     bool x_folder = strchr(x, '/') != NULL, y_folder = strchr(y, '/') != NULL;
     if (x_folder != y_folder) return x_folder ? -1 : 1;
-    if (*x == '/' || *y == '/') return *x == '/' ? -1 : 1; /* the name of one folder is a prefix of the other's */
+    if (*x == '/' || *y == '/') return *x == '/' ? -1 : 1; /* one folder's name is a prefix of the other's */
     return (uint8_t)*x < (uint8_t)*y ? -1 : *x != *y;
 }
 
@@ -56,7 +56,7 @@ static size_t find_open(const struct ed_files *files, const char *folder, size_t
     return i;
 }
 
-/* Writes the tree; `lines` gets the path of each of its lines, with a slash after a folder. */
+/* Writes the tree of files. `lines` gets the path of each row, with a final slash for a folder. */
 static void write_tree(ed *e)
 {
     struct ed_files *files = &e->files;
@@ -70,7 +70,7 @@ static void write_tree(ed *e)
             size_t n = (size_t)(slash - path) + 1, from = n - 1;
             bool is_open = find_open(files, path, n) < files->n_open;
             hidden = !is_open;
-            if (!strncmp(before, path, n)) continue; /* the folder has a row already */
+            if (!strncmp(before, path, n)) continue; /* the folder already has a row */
             while (from && path[from - 1] != '/') from--;
             whit_buf_printf(&text, "%*s%s %.*s\n", 2 * depth, "", is_open ? "v" : ">", (int)(n - from), path + from);
             add_to(&files->lines, &files->n_lines, path, n);
@@ -112,7 +112,7 @@ void ed_files_toggle(ed *e)
     whit_walk_files(e->options.project ? e->options.project : ".", add_path, files);
     if (files->n_paths) qsort(files->paths, files->n_paths, sizeof *files->paths, by_tree);
     write_tree(e);
-    /* The tree is a narrow window at the left. */
+    /* put the tree into a narrow window at the left */
     struct ed_window *inner = e->window->parent, *text = inner->child[0];
     inner->child[0] = e->window;
     inner->child[1] = text;

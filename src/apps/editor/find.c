@@ -17,22 +17,24 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define RUN_BYTES     (4u << 20) /* maximum number of contiguous bytes searched at once */
-#define LINE_BYTES    (1u << 20) /* maximum number of bytes of a line that is copied together from several pieces */
+#define RUN_BYTES     (4u << 20) /* maximum number of bytes searched in one call of PCRE2 */
+#define LINE_BYTES    (1u << 20) /* maximum size in bytes of a line that is assembled from several pieces of the text */
 #define BACK_BYTES    (64u << 10)
 #define N_RESULTS     2000
 #define DROP_BYTES    (1u << 20)
 #define UNSAVED_BYTES (16u << 20)
-#define MATCH_LIMIT   1000000u /* maximum number of matching steps, which stops a pattern that backtracks without end */
+#define MATCH_LIMIT   1000000u /* limit on PCRE2's matching steps, which ends endless backtracking */
 
 struct ed_search {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
-    uint8_t *line;          /* buffer of LINE_BYTES for a line that is not contiguous; NULL until needed */
-    bool by_line;           /* a match has crossed the end of a line, so the search continues line by line */
-    const uint8_t *subject; /* text of the last match, whose groups are offsets in it */
-    uint64_t replaced_to;   /* byte offset of a line where ^ has matched already; ED_NONE: there is no such line */
+    uint8_t *line;          /* buffer of LINE_BYTES in which a line is assembled; NULL until needed */
+    bool by_line;           /* a match has contained a line end, so lines are matched one by one from then on */
+    const uint8_t *subject; /* text that was last matched; PCRE2's group offsets refer to it */
+    /* offset of a line whose beginning was just replaced, so that ^ must not match there again; ED_NONE: no such
+     * line */
+    uint64_t replaced_to;
 };
 
 void ed_search_free(struct ed_search *search)
@@ -45,7 +47,7 @@ void ed_search_free(struct ed_search *search)
     free(search);
 }
 
-/* Returns whether a pattern has an upper case letter: then it is case-sensitive (smart case). */
+/* Returns whether a pattern contains an upper case letter, which makes the search case-sensitive (smart case). */
 static bool has_upper(const char *pattern)
 {
     for (; *pattern; pattern++) {
@@ -69,7 +71,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     *why = 0;
     if (!search) return false;
     pcre2_compile_context *options = pcre2_compile_context_create(NULL);
-    if (options) pcre2_set_newline(options, PCRE2_NEWLINE_ANYCRLF); /* $ also matches before CR LF */
+    if (options) pcre2_set_newline(options, PCRE2_NEWLINE_ANYCRLF); /* so that $ matches before CR LF, too */
     search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, flags, &number, &at, options);
     pcre2_compile_context_free(options);
     if (!search->code) {
@@ -77,7 +79,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
         ed_search_free(search);
         return false;
     }
-    pcre2_jit_compile(search->code, PCRE2_JIT_COMPLETE); /* if the JIT compiler is absent, the interpreter runs */
+    pcre2_jit_compile(search->code, PCRE2_JIT_COMPLETE); /* without JIT support PCRE2 falls back to its interpreter */
     search->data = pcre2_match_data_create_from_pattern(search->code, NULL);
     search->context = pcre2_match_context_create(NULL);
     if (!search->data || !search->context) {
@@ -93,8 +95,8 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     return true;
 }
 
-/* Returns the lines from `offset` on, which must begin a line, that lie together in memory: a whole number of lines, or
- * one line that is copied together. The result is empty at the end of the text. */
+/* Returns whole lines that are contiguous in memory, beginning at `offset`, which must begin a line; or a single line
+ * assembled in search->line; or a part of a very long line. The result is empty at the end of the text. */
 static whit_span lines_at(struct ed_search *search, const whit_text *text, uint64_t offset)
 {
     whit_span run = whit_text_at(text, offset);
@@ -106,7 +108,7 @@ static whit_span lines_at(struct ed_search *search, const whit_text *text, uint6
     if (offset + run.size_bytes >= whit_text_size(text)) return run;
     const uint8_t *feed = memrchr(run.data, '\n', run.size_bytes);
     if (feed) return (whit_span){run.data, (uint64_t)(feed + 1 - run.data)};
-    if (run.size_bytes >= LINE_BYTES) return run; /* the bytes are a part of a very long line */
+    if (run.size_bytes >= LINE_BYTES) return run; /* a part of a very long line */
     if (!search->line && !(search->line = malloc(LINE_BYTES))) return run;
     uint64_t n = whit_text_line_end(text, offset) + 1 - offset;
     return (whit_span){search->line, whit_text_read(text, offset, search->line, n < LINE_BYTES ? n : LINE_BYTES)};
@@ -118,9 +120,9 @@ static bool takes_line_end(whit_span lines, uint64_t from, uint64_t to)
     return to && to < lines.size_bytes && lines.data[to] == '\n' && lines.data[to - 1] == '\r';
 }
 
-/* Finds the first match in whole lines, from an offset on; `options` apply to the beginning of the lines. All lines are
- * searched at once, which takes less time than one by one. But [^x] and \s match line feeds; so after a match that
- * contained one, the pattern gets each line alone, without its line end. */
+/* Finds the first match at or after `from` in whole lines; `options` apply to the beginning of `lines`. At first all
+ * lines are matched as one subject, which is faster. But [^x] and \s match line feeds, so once a match has contained a
+ * line end, each line is matched alone, without its line end (by_line). */
 static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, uint32_t options, whit_range *match)
 {
     const uint8_t *data = lines.data;
@@ -138,7 +140,8 @@ static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, u
             pcre2_match(search->code, data + begin, end - begin, from - begin, begin ? 0 : options, search->data,
                         search->context) >= 0) {
             const PCRE2_SIZE *at = pcre2_get_ovector_pointer(search->data);
-            PCRE2_SIZE first = pcre2_get_startchar(search->data); /* \K moves the beginning that is reported */
+            /* \K moves the reported beginning, so the real one is needed */
+            PCRE2_SIZE first = pcre2_get_startchar(search->data);
             if (!search->by_line && takes_line_end(lines, first < at[0] ? first : at[0], at[1])) {
                 search->by_line = true;
                 continue;
@@ -166,7 +169,7 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
         whit_span lines = lines_at(search, text, at);
         if (!lines.size_bytes) return false;
         uint64_t begin = from > at ? from - at : 0;
-        if (to - at < lines.size_bytes) { /* the lines after the line that contains `to` are left out */
+        if (to - at < lines.size_bytes) { /* leave out the lines after the one that contains `to` */
             const uint8_t *feed = memchr(lines.data + (to - at), '\n', lines.size_bytes - (to - at));
             if (feed) lines.size_bytes = (uint64_t)(feed + 1 - lines.data);
         }
@@ -176,13 +179,13 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
             return match->begin < to;
         }
         at += lines.size_bytes;
-        /* The part of a large file that was searched need not stay in memory. */
+        /* release the memory of the searched part of a large file */
         if (lines.size_bytes >= DROP_BYTES) whit_file_drop(&e->window->doc->buffer->file, lines);
     }
     return false;
 }
 
-/* Finds the last match that begins before an offset. */
+/* Finds the last match that begins before the offset `before`. */
 bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match)
 {
     uint64_t to = before;
@@ -234,7 +237,9 @@ bool ed_search_next(ed *e, bool back, uint64_t from)
 
 /* ---- replacing ----------------------------------------------------------------------------- */
 
-/* Builds the replacement of the match at an offset: with a regular expression, $0 to $9, \n, \t and \\ are replaced. */
+/* Builds in `out` the replacement of the match at offset `begin`. For a regular expression, $0 to $9 insert groups, \n
+ * and \t insert a line feed and a tab, and \ before another character inserts that character. Returns false if there is
+ * no match at `begin`. */
 static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
 {
     struct ed_search *search = e->find.search;
@@ -283,8 +288,8 @@ void ed_replace_forget(ed *e)
     e->find.n_files = e->find.files_at = 0;
 }
 
-/* Shows the next file in which to replace; returns false after the last file, and if the file's journal first asks a
- * question. */
+/* Shows the next file of a replacement in the project. Returns false after the last file, or if the file's journal
+ * opens a question. */
 static bool next_file(ed *e)
 {
     whit_error error;
@@ -302,8 +307,7 @@ static bool next_file(ed *e)
     return false;
 }
 
-/* Selects the next match, also in the next file, so that the prompt can ask about it; returns false if there are no
- * more matches. */
+/* Selects the next match, if necessary in the next file. Returns false after the last match. */
 bool ed_replace_step(ed *e)
 {
     whit_range match;
@@ -325,8 +329,8 @@ bool ed_replace_step(ed *e)
     }
 }
 
-/* Moves the cursor past a match or its replacement. After an empty match, which would be found again, it moves to the
- * next character. For the same reason "^" does not match again after the start of its line was replaced. */
+/* Moves the cursor past a match or its replacement; after an empty match one character further, since it would be found
+ * again. Likewise "^" must not match again after the start of its line was replaced. */
 static void go_behind(ed *e, uint64_t at, bool is_empty)
 {
     bool begins = !is_empty && at == whit_layout_line_begin(ed_layout(e), at);
@@ -454,7 +458,7 @@ static bool search_file(void *user, const char *path)
     const char *root = here ? "" : project->folder;
     snprintf(full, sizeof full, "%s%s%s", root, here ? "" : "/", path);
     const struct ed_doc *doc = ed_doc_find(project->e, full);
-    uint8_t *unsaved = NULL; /* unsaved text that is open is searched instead of its file */
+    uint8_t *unsaved = NULL; /* content of an open file with unsaved changes, which is searched instead of the file */
     if (doc && whit_buffer_is_modified(doc->buffer) && whit_text_size(doc->buffer->text) <= UNSAVED_BYTES &&
         (unsaved = malloc(whit_text_size(doc->buffer->text) + 1))) {
         file.data = unsaved;

@@ -7,19 +7,19 @@
 
 struct ed_search;
 
-/* holds the pattern that is searched for, and its replacement */
+/* The search pattern and its replacement. */
 struct ed_find {
     char pattern[512];
     bool regex;
     struct ed_search *search; /* the compiled pattern; NULL: there was no search yet */
-    char by[1024];            /* the replacement, which can be as long as a prompt's text */
+    char by[1024];            /* replacement; its size is that of a prompt's text */
     size_t n_replaced;
-    char **files; /* files in which to replace; files_at: index of the next file */
+    char **files; /* files still to be searched by a replacement in the project; files_at: index of the next one */
     size_t n_files, files_at;
-    uint64_t to;    /* end of the part in which to replace; ED_NONE: the text's end */
-    uint64_t line;  /* beginning of the last match; ED_NONE: no match yet */
-    uint64_t after; /* end of the last match's replacement */
-    bool ended;     /* an empty match at the end of the text was the last one there */
+    uint64_t to;    /* offset at which replacing ends; ED_NONE: end of the text */
+    uint64_t line;  /* offset of the last match; ED_NONE: no match yet */
+    uint64_t after; /* offset after the last match or its replacement */
+    bool ended;     /* the last match was empty and at the end of the text, so there is no further match */
     bool once_line; /* only the first match of each line is replaced */
 };
 
@@ -28,7 +28,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
 void ed_search_free(struct ed_search *search);
 bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match);
 bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match);
-/* Searches from `from` and moves the cursor; if the search wraps around, that is reported. */
+/* Searches from `from` and moves the cursor to the match. Reports if the search wraps around. */
 bool ed_search_next(ed *e, bool back, uint64_t from);
 void ed_replace_here(ed *e);
 void ed_replace_skip(ed *e);
@@ -36,8 +36,8 @@ void ed_replace_begin(ed *e);
 bool ed_replace_step(ed *e);
 void ed_replace_all(ed *e);
 void ed_replace_in_project(ed *e);
-void ed_replace_forget(ed *e); /* forgets the other files and the place of the last match */
-/* Asks at each match from the cursor to an offset, or only at the first match of each line. */
+void ed_replace_forget(ed *e); /* ends a replacement: drops the remaining files and the last match */
+/* Asks about each match, or about the first match of each line, from the cursor to the offset `to`. */
 void ed_replace_range(ed *e, uint64_t to, bool once_a_line);
 void ed_project_search(ed *e);
 

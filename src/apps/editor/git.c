@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* maximum number of bytes of a text that is compared while it is typed; larger texts are compared when they are
- * saved */
+/* maximum size in bytes of a text whose marks are updated while it is modified; those of larger texts are updated when
+ * they are saved */
 #define TYPED_BYTES (256u << 10)
 #define TEXT_BYTES  (8u << 20)
 
@@ -34,7 +34,7 @@ bool ed_git_update(struct ed_doc *doc)
     git->version = buffer->version;
     git->n_changes = 0;
     whit_git_change *room = git->changes ? git->changes : malloc(ED_GIT_CHANGES_MAX * sizeof *room);
-    size_t n_mark = buffer->file.has_mark ? 3 : 0; /* the committed bytes contain the byte order mark, too */
+    size_t n_mark = buffer->file.has_mark ? 3 : 0; /* the committed text includes the byte order mark */
     char *text = malloc(n_mark + size + 1);
     git->changes = room;
     if (text && room) {
@@ -51,7 +51,7 @@ const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *sty
 {
     const struct ed_git *git = &doc->git;
     size_t low = 0, high = git->n_changes;
-    while (low < high) { /* the search finds the first change that does not end before the line */
+    while (low < high) { /* binary search for the first change that does not end before the line */
         size_t middle = (low + high) / 2;
         const whit_git_change *change = &git->changes[middle];
         if (change->line + (change->n_lines ? change->n_lines : 1) <= line)
@@ -72,7 +72,7 @@ static void go(ed *e, bool back)
     struct ed_doc *doc = e->window->doc;
     ed_git_update(doc);
     const struct ed_git *git = &doc->git;
-    /* The answer of git resumes the movement, unless a key is pressed first. */
+    /* git has not answered yet; its answer continues the movement, unless a key is pressed first */
     if (!doc->compared.with && whit_git_fd(git->file) >= 0) {
         e->git_wish = back ? ED_GIT_PREVIOUS : ED_GIT_NEXT;
         return;
@@ -87,7 +87,7 @@ static void go(ed *e, bool back)
         return;
     }
     uint64_t lines = whit_text_n_lines(ed_text(e)) + 1;
-    /* if there is no change in this direction, the search wraps around */
+    /* the default, if there is no change in this direction, wraps around */
     size_t chosen = back ? git->n_changes - 1 : 0;
     for (size_t i = 0; i < git->n_changes; i++) {
         uint64_t at = git->changes[i].line < lines ? git->changes[i].line : lines;

@@ -37,7 +37,7 @@ static bool is_skin_tone(uint32_t code)
     return is_between(code, 0x1F3FB, 0x1F3FF);
 }
 
-/* Returns the number of columns of a code point: 0, 1 or 2; -1 if it cannot be displayed. */
+/* Returns the width of a code point in columns: 0, 1 or 2; -1 if it cannot be displayed. */
 static int char_width(uint32_t code)
 {
     if (code >= 32 && code < 127) return 1;
@@ -50,8 +50,8 @@ static int char_width(uint32_t code)
     return utf8proc_charwidth((utf8proc_int32_t)code);
 }
 
-/* Returns whether a character has no picture of its own: Default_Ignorable_Code_Point (UAX #44), controls and
- * separators of lines and paragraphs. */
+/* Returns whether a character is invisible by itself: Default_Ignorable_Code_Point (UAX #44), controls, and line and
+ * paragraph separators. */
 static bool is_unseen(uint32_t code)
 {
     if (code < 0x7F) return code < 32;
@@ -59,12 +59,13 @@ static bool is_unseen(uint32_t code)
     return code > 0x10FFFF || utf8proc_get_property((utf8proc_int32_t)code)->ignorable;
 }
 
-/* Returns whether an invisible character selects the form of the preceding character, and so need not be written out;
- * elsewhere such a character could only hide text. `next` is the following character, 0 at the end. */
+/* Returns whether an invisible character only changes the form of the glyph that begins with `base`, so that it need
+ * not be written out; any other invisible character could hide text. `next` is the following character, 0 at the
+ * end. */
 static bool is_shaping(uint32_t base, uint32_t code, uint32_t next)
 {
     bool emoji = is_pictograph(base) || is_regional(base);
-    bool script = base >= 0x600 && !emoji && !is_unseen(base); /* letters of Arabic and later blocks can join */
+    bool script = base >= 0x600 && !emoji && !is_unseen(base); /* letters from the Arabic block on may use joiners */
     if (code == JOINER) return emoji || script;
     if (code == NON_JOINER) return script;
     if (code == TEXT_SELECTOR || code == EMOJI_SELECTOR) return emoji || next == KEYCAP;
@@ -76,11 +77,11 @@ static bool is_shaping(uint32_t base, uint32_t code, uint32_t next)
     return false;
 }
 
-/* ---- pictures ------------------------------------------------------------------------------ */
+/* ---- drawing ------------------------------------------------------------------------------- */
 
 static bool add_code(whit_glyph *glyph, uint32_t code, int width)
 {
-    /* Without space a further combining mark is left out, because it could not be distinguished from the others. */
+    /* With all codes used, a further combining mark is dropped, since one could not see it among so many. */
     if (glyph->n_codes == WHIT_GLYPH_CODES) return width == 0;
     glyph->codes[glyph->n_codes] = code;
     glyph->widths[glyph->n_codes++] = (uint8_t)width;
@@ -88,8 +89,8 @@ static bool add_code(whit_glyph *glyph, uint32_t code, int width)
     return true;
 }
 
-/* Writes out a character that cannot be displayed, as its code. Returns false if there is no space; the glyph is then
- * unchanged. */
+/* Writes a character that cannot be displayed as its code, <hex> or ^A. Returns false, with the glyph unchanged, if
+ * there are too few codes left. */
 static bool add_foreign(whit_glyph *glyph, uint32_t code, int n_digits)
 {
     int n = code < 128 ? 2 : n_digits + 2;
@@ -111,8 +112,8 @@ static int hex_digits(uint32_t code)
     return 4;
 }
 
-/* Composes Hangul L V and LV T into one syllable (The Unicode Standard, section 3.12); returns 0 if they do not
- * compose. */
+/* Composes Hangul jamo (L + V, or LV + T) into one syllable (The Unicode Standard, section 3.12). Returns 0 if the two
+ * do not compose. */
 static uint32_t composed_jamo(uint32_t first, uint32_t second)
 {
     if (is_between(first, 0x1100, 0x1112) && is_between(second, 0x1161, 0x1175))
@@ -122,7 +123,7 @@ static uint32_t composed_jamo(uint32_t first, uint32_t second)
     return 0;
 }
 
-/* Adds the first code point of a glyph. */
+/* Begins a glyph with its first code point. */
 static void add_first(whit_glyph *glyph, uint32_t code)
 {
     int width = char_width(code);
@@ -134,7 +135,7 @@ static void add_first(whit_glyph *glyph, uint32_t code)
     } else if (width < 0) {
         glyph->is_foreign = true;
         add_code(glyph, 0xFFFD, 1);
-    } else if (width == 0) { /* a character that combines with no other is shown on a circle */
+    } else if (width == 0) { /* a combining character without a base is drawn on a dotted circle */
         add_code(glyph, 0x25CC, 1);
         add_code(glyph, code, 0);
     } else {
@@ -142,14 +143,14 @@ static void add_first(whit_glyph *glyph, uint32_t code)
     }
 }
 
-/* Adds a further code point to a glyph; `before` and `next` are its neighbours. Returns false if there is no space for
- * it. */
+/* Adds a further code point to a glyph that begins with `base`; `before` and `next` are the code point's neighbours.
+ * Returns false if too few codes are left. */
 static bool add_next(whit_glyph *glyph, uint32_t base, uint32_t before, uint32_t code, uint32_t next)
 {
     if (is_unseen(code)) {
         if (!is_shaping(base, code, next)) return add_foreign(glyph, code, hex_digits(code));
         if (code == EMOJI_SELECTOR && is_pictograph(base) && glyph->width == 1 && glyph->n_codes == 1)
-            return add_code(glyph, ' ', 1); /* an emoji has two columns */
+            return add_code(glyph, ' ', 1); /* an emoji presentation has two columns */
         bool is_joined = code == JOINER || code == TEXT_SELECTOR || code == EMOJI_SELECTOR || base == BLACK_FLAG;
         return is_joined || add_code(glyph, code, 0);
     }
@@ -201,8 +202,9 @@ void whit_glyph_read(const uint8_t *bytes, size_t n, whit_glyph *glyph)
     }
 }
 
-/* Returns whether there is always a boundary between glyphs at `at`, whatever precedes it. That is not certain between
- * two flag letters, whose number decides, and after a joiner, where the preceding character decides. */
+/* Returns whether offset `at` is a glyph boundary, whatever precedes the two characters around it. Two cases are
+ * uncertain: between two flag letters (it depends on their number before), and between a joiner and a pictograph (it
+ * depends on the character before the joiner). */
 static bool is_certain(const uint8_t *bytes, size_t n, size_t at)
 {
     size_t length, before = at - 1;
@@ -220,7 +222,7 @@ size_t whit_glyph_begin(const uint8_t *bytes, size_t n, size_t at)
 {
     size_t from = at;
     while (from && !is_certain(bytes, n, from)) from--;
-    if (!from) /* the bytes may begin within a character */
+    if (!from) /* without a certain boundary, skip the rest of a character that was cut */
         while (from < at && from < 3 && (bytes[from] & 0xC0) == 0x80) from++;
     for (;;) {
         whit_glyph glyph;

@@ -15,24 +15,24 @@
 #include <stdint.h>
 
 #define WHIT_GLYPH_CODES 32
-#define WHIT_GLYPH_BYTES 128 /* maximum number of bytes of a glyph; a longer cluster is divided */
+#define WHIT_GLYPH_BYTES 128 /* maximum size of a glyph in bytes; a longer cluster is divided */
 
 typedef struct whit_glyph {
     uint32_t codes[WHIT_GLYPH_CODES]; /* code points to draw */
-    uint8_t widths[WHIT_GLYPH_CODES]; /* columns of each code point; 0: it combines with the preceding one */
+    uint8_t widths[WHIT_GLYPH_CODES]; /* width of each code point in columns; 0: it combines with the preceding one */
     uint8_t n_codes;
-    bool is_foreign; /* the glyph is displayed by other characters than its own */
+    bool is_foreign; /* the glyph is drawn by other characters than its own, such as <202e> */
     uint32_t n_bytes;
     int width; /* sum of the widths */
 } whit_glyph;
 
-/* Reads the glyph at the start of n > 0 bytes, of which at most WHIT_GLYPH_BYTES are looked at. Tabs and line feeds are
- * control characters here. */
+/* Reads the glyph at the start of n > 0 bytes; at most WHIT_GLYPH_BYTES belong to it. Tabs and line feeds are treated
+ * as control characters. */
 void whit_glyph_read(const uint8_t *bytes, size_t n, whit_glyph *glyph);
-/* Returns the start of the glyph that contains byte `at` < n. The search begins at the last place before `at` that
- * certainly divides two glyphs, or at the first byte. */
+/* Returns the start of the glyph that contains byte `at` < n. The search begins at the last certain glyph boundary at
+ * or before `at`, or at the first byte. */
 size_t whit_glyph_begin(const uint8_t *bytes, size_t n, size_t at);
-/* Returns the width in columns of a text as whit_screen_put draws it. */
+/* Returns the width in columns of a text when drawn by whit_screen_put(). */
 int whit_glyphs_width(const char *text, size_t n);
 
 #endif

@@ -20,7 +20,7 @@
 #define QUERY_BYTES    (256u << 10)
 #define GRAMMARS_MAX   32
 #define PREDICATES_MAX 1024
-/* maximum number of bytes of a node's text that a predicate compares; a longer text matches no string */
+/* maximum number of bytes of a node's text that a predicate compares; a longer text never matches */
 #define WORD_BYTES 256
 #define STEPS_MAX  100000u
 
@@ -31,7 +31,7 @@ struct predicate {
     enum compared how;
     bool negated;
     pcre2_code *expression;
-    const TSQueryPredicateStep *words; /* operands: strings with which the node's text is compared */
+    const TSQueryPredicateStep *words; /* operands of the predicate: strings with which the node's text is compared */
     uint32_t n_words;
 };
 
@@ -39,7 +39,7 @@ struct ed_grammar {
     char name[32];
     const TSLanguage *language;
     TSQuery *query;
-    uint8_t *styles; /* indexed by capture */
+    uint8_t *styles; /* style of each capture, by capture id */
     struct predicate *predicates;
     size_t n_predicates;
     pcre2_match_data *match;
@@ -62,7 +62,7 @@ const struct ed_tree_sitter *ed_tree_sitter(void)
     return whole ? &library : NULL;
 }
 
-/* Maps the capture names of tree-sitter's own highlighting to styles; the part after a dot is ignored. */
+/* Maps a capture name of tree-sitter's highlighting queries to a style; the part after a dot is ignored. */
 static whit_style style_of(const char *name, uint32_t n)
 {
     static const struct {
@@ -92,7 +92,7 @@ static bool is_word(const struct ed_tree_sitter *ts, const TSQuery *query, const
     return step->type == TSQueryPredicateStepTypeString && n == strlen(word) && !memcmp(value, word, n);
 }
 
-/* Adds one predicate. Unknown predicates (#set!, #is-not? ...) are always true. */
+/* Adds one predicate of a pattern. Unknown predicates (#set!, #is-not? ...) count as true. */
 static void add_predicate(const struct ed_tree_sitter *ts, struct ed_grammar *g, uint32_t pattern,
                           const TSQueryPredicateStep *steps, uint32_t n)
 {
@@ -164,7 +164,7 @@ static bool open_grammar(const struct ed_tree_sitter *ts, struct ed_grammar *g, 
     whit_buf query = {0};
     whit_error error;
     snprintf(path, sizeof path, "%s/%s.so", folder, g->name);
-    if (stat(path, &info) != 0) return false; /* most languages have no grammar, which is no error */
+    if (stat(path, &info) != 0) return false; /* most languages have no grammar, so this is not an error */
     if ((info.st_uid != getuid() && info.st_uid != 0) || (info.st_mode & 022)) {
         snprintf(why, why_bytes, "%.200s: others may write to it, so it is not loaded", path);
         return false;
@@ -215,7 +215,7 @@ const struct ed_grammar *ed_grammar_for(const char *language, char *why, size_t 
         snprintf(folder, sizeof folder, "%s/.local/share/whit/grammars", home);
     else
         return NULL;
-    if (access(folder, R_OK)) return NULL; /* without grammars the library is not opened */
+    if (access(folder, R_OK)) return NULL; /* the library is not loaded if there are no grammars */
     const struct ed_tree_sitter *ts = ed_tree_sitter();
     g->usable = ts && open_grammar(ts, g, folder, why, why_bytes);
     return g->usable ? g : NULL;

@@ -45,10 +45,10 @@ struct ed_tree_sitter {
 
 struct ed_grammar;
 
-/* Returns the library, which is loaded on first use; NULL if it is not installed. */
+/* Returns tree-sitter's library, loaded on first use; NULL if it is not installed. */
 const struct ed_tree_sitter *ed_tree_sitter(void);
-/* Returns a language's grammar by the name of its table; NULL means that the grammar is absent or unusable. In the
- * second case `why` gets the reason, once. */
+/* Returns the grammar of the language with this name, loaded on first use. Returns NULL if it is absent or unusable; if
+ * unusable, the first call writes the reason to `why`. */
 const struct ed_grammar *ed_grammar_for(const char *language, char *why, size_t why_bytes);
 
 const TSLanguage *ed_grammar_language(const struct ed_grammar *grammar);
