@@ -10,11 +10,11 @@
 #include <strings.h>
 
 #define FILE_BYTES (1u << 20)
-/* maximum size of a glob with its zero byte; a longer glob matches no path; EditorConfig requires 1024 */
+/* maximum size of a glob, with its zero byte (EditorConfig requires 1024 characters); a longer glob matches nothing */
 #define GLOB_BYTES 1025
 #define GLOB_DEPTH 64
 #define GLOB_STEPS 100000u
-/* maximum number of steps for all globs of a file, so that a hostile file takes only a few milliseconds */
+/* maximum number of matching steps for all globs of one file, so that a hostile file costs only a few milliseconds */
 #define FILE_STEPS 1000000u
 #define LEVELS_MAX 64
 
@@ -23,7 +23,7 @@
 struct matcher {
     unsigned n_steps, most;
     int depth;
-    bool has_groups; /* all braces are paired; otherwise braces are literal */
+    bool has_groups; /* braces are balanced, so they form groups; otherwise they are literal characters */
 };
 
 static bool match(struct matcher *matcher, const char *glob, const char *path);
@@ -40,8 +40,8 @@ static bool braces_are_paired(const char *glob)
     return depth == 0;
 }
 
-/* Returns the brace that ends the group that begins at `glob`, or NULL. *comma becomes true if the group is a list,
- * that is, if it has a comma before any brace is closed, or outside of inner groups. */
+/* Returns the brace that closes the group opened at `glob`, or NULL. *comma becomes true if the group is a list of
+ * alternatives: it has a comma outside inner groups, or before the first closing brace. */
 static const char *group_end(const char *glob, bool *comma)
 {
     int depth = 0;
@@ -72,7 +72,7 @@ static bool number_range(const char *group, const char *end, long *low, long *hi
 
 static bool match_range(struct matcher *matcher, long low, long high, const char *rest, const char *path)
 {
-    /* Every length that reads as a number is tried, beginning with the longest. */
+    /* try every prefix that reads as a number, the longest first */
     size_t n = *path == '-' || *path == '+';
     while (path[n] >= '0' && path[n] <= '9' && n < 20) n++;
     for (; n; n--) {
@@ -108,8 +108,8 @@ static bool match_group(struct matcher *matcher, const char *group, const char *
     return false;
 }
 
-/* Matches a byte with a set, "[abc]", "[a-z]" or "[!abc]", and returns the end of the set; NULL means that it is no
- * set, and the bracket stands for itself. */
+/* Matches a byte against the set at `glob`: "[abc]", "[a-z]" or "[!abc]". Sets *found and returns the end of the set.
+ * Returns NULL if there is no valid set, so that the bracket is a literal character. */
 static const char *match_set(const char *glob, uint8_t byte, bool *found)
 {
     const char *at = glob + 1;
@@ -156,7 +156,7 @@ static bool match_here(struct matcher *matcher, const char *glob, const char *pa
             if (end && comma) return match_group(matcher, glob, end, path);
             if (end && number_range(glob, end, &low, &high)) return match_range(matcher, low, high, end + 1, path);
         }
-        /* "a/" "**" "/b" also matches "a/b", without a folder between. */
+        /* "/", "**" and "/" in a row also match a single "/" */
         if (*glob == '/' && !strncmp(glob, "/**/", 4) && match(matcher, glob + 3, path)) return true;
         if (!*path) return false;
         bool found;
@@ -186,15 +186,15 @@ static bool match(struct matcher *matcher, const char *glob, const char *path)
     return is_match;
 }
 
-/* Returns whether a glob matches a path. *n_left is the number of steps left; a glob that needs more matches no
- * path. */
+/* Returns whether a glob matches a path. Decrements *n_left by the steps used; when the steps are used up, the glob
+ * does not match. */
 static bool match_within(const char *glob, const char *path, unsigned *n_left)
 {
     struct matcher matcher = {.most = *n_left < GLOB_STEPS ? *n_left : GLOB_STEPS,
                               .has_groups = braces_are_paired(glob)};
     bool is_match;
     if (strlen(glob) >= GLOB_BYTES) return false;
-    if (!strchr(glob, '/')) { /* the glob matches in every folder */
+    if (!strchr(glob, '/')) { /* a glob without '/' matches in every folder */
         is_match = match(&matcher, glob, path);
         while (!is_match && (path = strchr(path, '/'))) is_match = match(&matcher, glob, ++path);
     } else {
@@ -222,7 +222,7 @@ static void take_said(const char *value, whit_said *said)
     if (!strcasecmp(value, "false")) *said = WHIT_NO;
 }
 
-/* Parses a number from 1 to 16; returns 0 for a word that unsets the property, -1 for an invalid value. */
+/* Parses a number of columns from 1 to 16. Returns 0 for "unset" and -1 for an invalid value. */
 static int columns_of(const char *value)
 {
     char *behind;
@@ -246,7 +246,7 @@ static void take_setting(const char *name, const char *value, whit_editorconfig 
     } else if (!strcasecmp(name, "tab_width")) {
         if (columns >= 0) config->tab_columns = columns;
     } else if (!strcasecmp(name, "max_line_length")) {
-        long number = strtol(value, NULL, 10); /* "off" and "unset" give 0 */
+        long number = strtol(value, NULL, 10); /* strtol() gives 0 for "off" and "unset" */
         config->line_columns = number > 0 && number <= 10000 ? (int)number : 0;
     } else if (!strcasecmp(name, "end_of_line")) {
         if (!strcasecmp(value, "crlf")) config->carriage_return = WHIT_YES;
@@ -296,12 +296,12 @@ bool whit_editorconfig_apply(const char *text, size_t n_bytes, const char *path,
 void whit_editorconfig_read(const char *path, whit_editorconfig *config)
 {
     whit_buf files[LEVELS_MAX] = {0};
-    size_t ends[LEVELS_MAX]; /* lengths of the folders' paths, with the slash */
+    size_t ends[LEVELS_MAX]; /* length of each file's folder path, including its final slash */
     size_t n = 0, length = strlen(path);
     memset(config, 0, sizeof *config);
     if (*path != '/' || length >= PATH_MAX - 16) return;
     while (length && n < LEVELS_MAX) {
-        while (length && path[length - 1] != '/') length--; /* the path is cut after the slash */
+        while (length && path[length - 1] != '/') length--; /* cut the path after the last slash */
         if (!length) break;
         char name[PATH_MAX];
         whit_error error;
@@ -322,7 +322,7 @@ void whit_editorconfig_read(const char *path, whit_editorconfig *config)
         whit_editorconfig_apply(whit_chars(&files[n]), files[n].size_bytes, path + ends[n], config);
         whit_buf_free(&files[n]);
     }
-    /* "indent_size = tab" means the width of a tab; a tab without a width is as wide as an indentation level. */
+    /* "indent_size = tab" means the tab width; a tab without a width is as wide as one indentation level */
     if (config->indent_columns < 0) config->indent_columns = config->tab_columns;
     if (!config->tab_columns && config->tabs == WHIT_YES) config->tab_columns = config->indent_columns;
 }

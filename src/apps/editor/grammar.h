@@ -54,7 +54,7 @@ const struct ed_grammar *ed_grammar_for(const char *language, char *why, size_t 
 const TSLanguage *ed_grammar_language(const struct ed_grammar *grammar);
 const TSQuery *ed_grammar_query(const struct ed_grammar *grammar);
 whit_style ed_grammar_style(const struct ed_grammar *grammar, uint32_t capture);
-/* Returns whether the predicates of the match's pattern are true. */
+/* Returns whether all predicates of the match's pattern are true. */
 bool ed_grammar_holds(const struct ed_grammar *grammar, const whit_text *text, const TSQueryMatch *match);
 
 #endif

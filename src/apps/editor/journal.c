@@ -12,10 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define FRAME_BYTES    8 /* bytes of a record's kind and size */
+#define FRAME_BYTES    8 /* size in bytes of a record's kind and length */
 #define CHECK_BYTES    crypto_shorthash_BYTES
 #define IDENTITY_BYTES 40
-enum { BASE_HAS_DATA = 1, BASE_HAS_MARK = 2 }; /* flags in the byte after a base's identity */
+enum { BASE_HAS_DATA = 1, BASE_HAS_MARK = 2 }; /* flags of a base record, in the byte after the identity */
 
 static const uint8_t check_key[crypto_shorthash_KEYBYTES] = "whit journal 1";
 
@@ -74,7 +74,8 @@ whit_status whit_journal_open(const char *folder, const char *file_path, whit_jo
             whit_journal_close(journal, false);
             return WHIT_OK;
         }
-        /* An editor that ended between the two calls has removed the file, so it is opened again. */
+        /* if the file at `path` is another one or gone, an editor removed it before the lock was taken: open it
+         * again */
         if (fstat(journal->fd, &about) || (lstat(path, &named) == 0 && named.st_ino == about.st_ino)) break;
         close(journal->fd);
     }
@@ -193,7 +194,8 @@ void whit_journal_add(whit_journal *journal, const whit_record *record)
         n_head += 16;
         n_data = record->size_bytes;
     }
-    if (n_data > UINT32_MAX - n_head) { /* after a paste of gigabytes, later edits are not journalled */
+    /* a record of 4 GiB or more cannot be written, so later edits are not journalled */
+    if (n_data > UINT32_MAX - n_head) {
         journal->failed = true;
         return;
     }

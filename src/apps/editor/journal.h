@@ -10,64 +10,64 @@
 
 #include "editor/file.h"
 
-/* maximum number of bytes of a file that is copied into its journal; a larger file is only named */
+/* maximum size in bytes of a text that the base record contains; of a larger text it has only the file's identity */
 #define WHIT_JOURNAL_BASE_BYTES (1u << 20)
-/* size in bytes above which a save begins the journal anew */
+/* size in bytes of the journal above which a save restarts it */
 #define WHIT_JOURNAL_LIMIT_BYTES (8u << 20)
 
 typedef enum whit_record_kind {
     WHIT_RECORD_BASE = 1,
-    WHIT_RECORD_EDIT, /* edit that joins the open step of undo */
+    WHIT_RECORD_EDIT, /* an edit that belongs to the current step of undo */
     WHIT_RECORD_STEP, /* an edit that begins a step of undo */
     WHIT_RECORD_UNDO,
     WHIT_RECORD_REDO,
-    WHIT_RECORD_BRANCH, /* choice of the next branch of undo */
+    WHIT_RECORD_BRANCH, /* selection of another branch for the next redo */
     WHIT_RECORD_SAVED,
 } whit_record_kind;
 
 typedef struct whit_record {
     whit_record_kind kind;
-    uint64_t offset, n_removed; /* for edits */
-    /* for edits: the inserted bytes; for the base: the text's bytes, NULL if they are not stored */
+    uint64_t offset, n_removed; /* of an edit */
+    /* edit: the inserted bytes; base: the text's bytes, NULL if the record does not contain them */
     const uint8_t *data;
     size_t size_bytes;
-    whit_file_identity identity; /* for base and saved */
-    bool has_mark;               /* for the base: the file has a byte order mark, which is not among the bytes */
+    whit_file_identity identity; /* of a base or saved record */
+    bool has_mark;               /* base: the file has a byte order mark, which `data` does not include */
 } whit_record;
 
 typedef struct whit_journal {
     int fd; /* -1: no journal */
     char *path;
     whit_buf pending;
-    uint64_t size_bytes; /* bytes on disk */
+    uint64_t size_bytes; /* size of the journal's file in bytes */
     bool has_base, failed;
 } whit_journal;
 
-/* Writes the path of the folder of journals, $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit, and makes the
- * folder if it is missing. Returns false with *error if that fails. */
+/* Writes the path of the folder of journals, $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit, and creates the
+ * folder. Returns false and sets *error on failure. */
 bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error);
 
-/* Opens (and makes) the journal of a file and locks it. *busy becomes true if another editor has the journal, and then
- * no journal is kept. *contents is a map of its bytes, which the caller releases by whit_journal_unmap; it must not be
- * read after the journal was cut or restarted. A journal that cannot be mapped is closed and stays as it is. A
- * zero-initialised journal is closed. */
+/* Opens and locks the journal of a file; creates it if it does not exist. *busy becomes true if another editor has
+ * locked it; `journal` is then closed. *contents is a map of the journal's bytes, which the caller releases by
+ * whit_journal_unmap(); it must not be read after the journal was cut or restarted. If mapping fails, the journal is
+ * closed and its file stays unchanged. A zero-initialised journal counts as closed. */
 whit_status whit_journal_open(const char *folder, const char *file_path, whit_journal *journal, whit_span *contents,
                               bool *busy, whit_error *error);
 void whit_journal_unmap(whit_span *contents);
-/* Closes the journal; `remove` deletes its file. */
+/* Closes the journal. With `remove` its file is deleted. */
 void whit_journal_close(whit_journal *journal, bool remove);
 
-/* Reads the record at *offset and advances *offset past it; returns false at the end and at an incomplete record. Any
- * bytes are allowed. */
+/* Parses the record at *offset and advances *offset past it. Returns false at the end and at an incomplete or damaged
+ * record. `bytes` may be any bytes. */
 bool whit_journal_next(const uint8_t *bytes, size_t size_bytes, size_t *offset, whit_record *record);
 
-/* The first function appends a record to `pending`, which the second writes to the file. Only the first failure of
- * writing is reported. */
+/* whit_journal_add appends a record to `pending`; whit_journal_flush writes the pending records to the file. Only the
+ * first write error is reported. */
 void whit_journal_add(whit_journal *journal, const whit_record *record);
 whit_status whit_journal_flush(whit_journal *journal, whit_error *error);
-/* Removes all records; the next record must be a base. */
+/* Removes all records. The next record must be a base. */
 void whit_journal_restart(whit_journal *journal);
-/* Truncates the journal to `size_bytes`; the bytes after that, such as an incomplete record, are lost. */
+/* Truncates the journal to size_bytes, which removes the records after that, such as an incomplete one. */
 void whit_journal_cut(whit_journal *journal, uint64_t size_bytes);
 
 #endif

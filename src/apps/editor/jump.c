@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define N_SYMBOLS 100000u /* length of the list of all symbols */
+#define N_SYMBOLS 100000u /* maximum number of symbols in the list of all symbols */
 #define N_UNSAVED 64
-/* maximum number of bytes of an unsaved text that is parsed; for a larger text the saved file is used */
+/* maximum size in bytes of an unsaved text that is parsed; a larger one is represented by its saved file */
 #define UNSAVED_BYTES (4u << 20)
 
 struct unsaved {
@@ -62,7 +62,7 @@ static bool is_unsaved(const struct unsaved *unsaved, const char *file)
     return false;
 }
 
-/* Copies the name of a definition; outside of all definitions the name is "(at the top)". */
+/* Copies the name of a definition, or "(at the top)" if `definition` is WHIT_PARSE_NONE. */
 static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definition, char *name, size_t room)
 {
     snprintf(name, room, "(at the top)");
@@ -71,7 +71,7 @@ static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definiti
     snprintf(name, room, "%.*s", (int)(d->n_name < room ? d->n_name : room - 1), unsaved->texts[i].text + d->name);
 }
 
-/* Returns the project's graph, opened or refreshed; it stays open, and the editor owns it. */
+/* Opens or refreshes the project's code graph and returns it, or NULL. It stays open; the editor owns it. */
 static whit_graph *open_graph(ed *e)
 {
     whit_error error;
@@ -106,7 +106,8 @@ static void add_place(ed *e, const char *file, uint32_t line, const char *what, 
         ed_prompt_add(e, label, path, line, -1);
 }
 
-/* Copies the selected text or, without a selection, the identifier at the cursor. */
+/* Copies the selected text or, without a selection, the identifier at the cursor. Returns false, with a message, if
+ * there is no such text or it is too long. */
 static bool word_here(ed *e, char *word, size_t room)
 {
     whit_range range = ed_selection(ed_cursor(e));
@@ -123,7 +124,7 @@ static bool word_here(ed *e, char *word, size_t room)
     return true;
 }
 
-/* Goes to the only place, or lets the person choose from several. */
+/* Goes to the only place found, or opens a list of several places. */
 static void offer(ed *e, const char *word, const char *what)
 {
     size_t n = e->prompt.n_items;
@@ -132,7 +133,7 @@ static void offer(ed *e, const char *word, const char *what)
         ed_complain(e, "the project has no %s of '%s'", what, word);
         return;
     }
-    /* A list of symbols does not become the last list of results. */
+    /* keeps a list of one place from replacing the last list of results */
     if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS;
     ed_prompt_filter(e);
     if (n == 1)
@@ -187,7 +188,8 @@ void ed_definition_by_graph(ed *e)
     size_t n_word = strlen(word);
     parse_unsaved(e, &unsaved);
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Definition: ", "");
-    /* A local definition in this file hides definitions elsewhere; local definitions of other files are skipped. */
+    /* A local definition in this file hides all definitions elsewhere; local definitions in other files are skipped.
+     * Pass 0 looks for a local definition, pass 1 adds the places. */
     for (int pass = 0; pass < 2; pass++) {
         whit_graph_run run = whit_graph_symbols_of(graph, word, n_word);
         while (whit_graph_next_symbol(graph, &run, &symbol)) {

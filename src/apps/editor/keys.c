@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define SEQUENCE_BYTES 64 /* maximum number of bytes of an escape sequence */
+#define SEQUENCE_BYTES 64 /* maximum size of an escape sequence in bytes */
 #define MOVED_BYTES    (64u << 10)
 
 void whit_keys_free(whit_keys *keys)
@@ -18,7 +18,8 @@ void whit_keys_free(whit_keys *keys)
 
 bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes)
 {
-    /* A paste leaves a few bytes unread each time, which should be moved rarely. */
+    /* Moves the unread bytes to the front only from time to time, since during a paste a few are left unread at each
+     * call. */
     if (keys->begin == keys->bytes.size_bytes || keys->begin >= MOVED_BYTES) {
         size_t n = keys->bytes.size_bytes - keys->begin;
         if (n) memmove(keys->bytes.data, keys->bytes.data + keys->begin, n);
@@ -100,7 +101,8 @@ static uint32_t number_key(int number)
     return known ? keys[number] : WHIT_KEY_NONE;
 }
 
-/* Reads a control sequence: ESC [ numbers final. Returns its length, or 0 if more bytes are needed. */
+/* Reads a control sequence: ESC [, numbers separated by ';', a final byte. Returns its length, or 0 if more bytes are
+ * needed. */
 static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
 {
     int numbers[4] = {0};
@@ -133,7 +135,7 @@ static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
             }
             return at + 1;
         } else if (byte < 0x20 || byte > 0x7E) {
-            break; /* the bytes are no sequence, so those read so far are dropped */
+            break; /* not a valid sequence: drop the bytes read so far */
         }
     }
     *key = (whit_key){.code = WHIT_KEY_NONE};
@@ -141,7 +143,8 @@ static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
     return at >= SEQUENCE_BYTES ? at : 0;
 }
 
-/* Moves the bytes of a paste into `paste`; returns true at its end, which is ESC [ 201 ~. */
+/* Moves pasted bytes into `paste`. Returns true at the end mark ESC [ 201 ~. `final`: also moves bytes that could begin
+ * an end mark. */
 static bool read_paste(whit_keys *keys, bool final)
 {
     static const char end[] = "\033[201~";
@@ -168,7 +171,7 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
     for (;;) {
         if (keys->pasting) {
             if (!whit_keys_is_waiting(keys)) return false;
-            /* A pause in the middle of a paste does not end it. */
+            /* the next bytes may come after a pause */
             if (!read_paste(keys, false)) return false;
             *key = (whit_key){.code = WHIT_KEY_PASTE};
             return true;
@@ -182,7 +185,7 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
             if (bytes[1] == '[') {
                 length = n > 2 ? read_csi(bytes, n, key) : 0;
                 if (!length && !final) return false;
-                if (!length) { /* the keys were Alt and [ */
+                if (!length) { /* no sequence follows: the keys were Alt and [ */
                     *key = (whit_key){.code = '[', .mods = WHIT_MOD_ALT};
                     length = 2;
                 }
@@ -207,7 +210,7 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
             *key = control(first);
         } else {
             uint32_t code = whit_utf8_decode(bytes, n, &length);
-            size_t wanted = 1; /* 1 also for a byte that cannot begin a character */
+            size_t wanted = 1; /* length of the character in bytes; 1 for a byte that cannot begin one */
             if (first >= 0xF0 && first < 0xF5)
                 wanted = 4;
             else if (first >= 0xE0 && first < 0xF0)

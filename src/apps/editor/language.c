@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* maximum number of bytes of a text that is sent while it is typed; larger texts are sent only when a server is asked
- * or when they are saved */
+/* maximum size in bytes of a text that is sent to its server while it is typed; a larger text is sent only when it is
+ * saved or a request is made */
 #define TYPED_BYTES  (128u << 10)
 #define TEXT_BYTES   (16u << 20)
 #define UNSENT_BYTES (64u << 10)
@@ -88,7 +88,7 @@ static void send_text(struct ed_server *server, struct ed_doc *doc)
         return;
     }
     size_t n = whit_text_read(buffer->text, 0, text, size);
-    /* JSON requires UTF-8: each invalid byte is sent as one '?', so that offsets stay the same. */
+    /* JSON requires UTF-8, so each invalid byte is sent as '?', which keeps offsets unchanged. */
     json_t *content = json_stringn(text, n);
     if (!content) {
         for (size_t i = 0, length; i < n; i += length)
@@ -122,7 +122,7 @@ bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked)
     if (!server->tried) start_server(e, server);
     if (!server->lsp || !server->ready) return false;
     bool wanted = asked || size <= TYPED_BYTES || !whit_buffer_is_modified(doc->buffer) || !doc->language.is_open;
-    /* While the server is not reading, newer versions of a text are not queued. */
+    /* While the server does not read, new versions of a text are not queued. */
     if (!asked && whit_lsp_unsent(server->lsp) > UNSENT_BYTES) wanted = false;
     if (wanted && (!doc->language.is_open || doc->language.sent != doc->buffer->version)) {
         send_text(server, doc);
@@ -174,11 +174,11 @@ void ed_language_forget(ed *e, struct ed_doc *doc)
     doc->language = (struct ed_language){0};
 }
 
-/* ---- places -------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------ */
 
 #define CHUNK_BYTES 8192
 
-/* Reads the next bytes of a line, in whole characters of UTF-8, and returns their number. */
+/* Reads the next bytes of a line up to `end`, without cutting a UTF-8 character. Returns their number. */
 static size_t read_chunk(const whit_text *text, uint64_t at, uint64_t end, char *bytes)
 {
     size_t n = whit_text_read(text, at, bytes, end - at < CHUNK_BYTES ? end - at : CHUNK_BYTES), whole = n;
@@ -236,7 +236,7 @@ static void take_diagnostics(ed *e, struct ed_server *server, const json_t *para
     struct ed_doc *doc = uri && whit_lsp_path(uri, path, sizeof path) ? ed_doc_find(e, path) : NULL;
     if (!doc || ed_server_of(e, doc) != server || !json_is_array(list)) return;
     struct ed_language *language = &doc->language;
-    /* Diagnostics of an older text are dropped, because newer ones will follow. */
+    /* Diagnostics of an older version are dropped, because the server will send newer ones. */
     if (json_is_integer(version) && json_integer_value(version) != language->number) return;
     if (language->sent != doc->buffer->version) return;
     free_diagnostics(language);
@@ -361,12 +361,12 @@ void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
 {
     const char *method = json_string_value(json_object_get(message, "method"));
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
-    if (method && id) { /* the message is a request from the server */
+    if (method && id) { /* a request from the server */
         bool harmless = !strcmp(method, "client/registerCapability") ||
             !strcmp(method, "client/unregisterCapability") || !strcmp(method, "window/workDoneProgress/create") ||
             !strcmp(method, "workspace/configuration");
         json_t *result = NULL;
-        /* the request has the changes of a chosen action */
+        /* the request contains the changes of an action that the person has chosen */
         if (!strcmp(method, "workspace/applyEdit") && e->acting == server) {
             const struct ed_asked waiting = e->asked;
             e->acting = NULL;

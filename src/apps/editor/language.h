@@ -18,17 +18,17 @@ typedef enum ed_severity { ED_SEVERITY_ERROR = 1, ED_SEVERITY_WARNING, ED_SEVERI
 struct ed_diagnostic {
     whit_range range;
     ed_severity severity;
-    char *message; /* message in one line of text */
-    json_t *said;  /* the diagnostic as the server sent it */
+    char *message; /* message in one line */
+    json_t *said;  /* the diagnostic object that the server sent */
 };
 
-/* holds the state of a document at its language server */
+/* State of a document at its language server. */
 struct ed_language {
-    bool is_open;                      /* the server has the text in the version `sent` */
-    uint64_t sent;                     /* version of the buffer that was sent last */
-    uint64_t order;                    /* number of texts that the server had been sent with this one */
-    json_int_t number;                 /* version number of the text for the server */
-    struct ed_diagnostic *diagnostics; /* in the order of their beginnings */
+    bool is_open;                      /* the server has opened the document, and has version `sent` of it */
+    uint64_t sent;                     /* version of the buffer at the last transmission */
+    uint64_t order;                    /* value of the server's n_sent right after this text was last sent */
+    json_int_t number;                 /* version number of the text in the protocol */
+    struct ed_diagnostic *diagnostics; /* sorted by their beginnings */
     size_t n_diagnostics;
 };
 
@@ -52,39 +52,39 @@ typedef enum ed_question {
     ED_ASK_SIGNATURE,
 } ed_question;
 
-/* holds the request that waits for its answer, or for its server to be ready; a new request replaces it */
+/* The current request: it waits for its answer, or for its server to become ready. A new request replaces it. */
 struct ed_asked {
     ed_question question;
-    uint64_t number, version, offset; /* number: number of the request, 0: not sent yet */
-    uint64_t n_sent;                  /* number of texts that the server had been sent before the request */
+    uint64_t number, version, offset; /* number: id of the request, 0: not sent yet */
+    uint64_t n_sent;                  /* value of the server's n_sent when the request was made */
     struct ed_doc *doc;
     struct ed_server *server;
-    char name[1024]; /* new name, for a renaming */
+    char name[1024]; /* the new name, for ED_ASK_RENAME */
 };
 
-/* Adds a server, as "server LANGUAGE COMMAND" of the settings says; returns false if memory runs out or there are too
- * many servers. */
+/* Adds a server, for the setting "server LANGUAGE COMMAND". Returns false if memory runs out or there are too many
+ * servers. */
 bool ed_language_add(struct whit_editor *e, const char *language, const char *command);
 void ed_language_close(struct whit_editor *e);
-/* Starts the current text's server and sends it the typed changes; returns true if it did something. */
+/* Starts the current document's server and sends it the typed changes. Returns true if it did one of both. */
 bool ed_language_update(struct whit_editor *e);
-/* Reads messages of the servers; returns true if the screen must be redrawn. */
+/* Reads and handles the servers' messages. Returns true if the screen must be redrawn. */
 bool ed_language_pump(struct whit_editor *e);
-/* Handles one message of a server; fuzzers call it, too. */
+/* Handles one message of a server. Declared here for fuzzers, too. */
 void ed_language_message(struct whit_editor *e, struct ed_server *server, const json_t *message);
 
-/* These functions must be called when the document has changed, when it was saved, and before it is freed. */
+/* Must be called when the document has changed, when it was saved, and before it is freed. */
 void ed_language_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
 void ed_language_saved(struct whit_editor *e, struct ed_doc *doc);
 void ed_language_forget(struct whit_editor *e, struct ed_doc *doc);
 
-/* The first function returns the worst diagnostic that begins in [begin, end], or NULL. The second returns whether
- * `offset` is in a diagnostic. */
+/* ed_language_worst returns the most severe diagnostic that begins in [begin, end], or NULL. ed_language_is_wrong
+ * returns whether `offset` is inside a diagnostic. */
 const struct ed_diagnostic *ed_language_worst(const struct ed_doc *doc, uint64_t begin, uint64_t end);
 bool ed_language_is_wrong(const struct ed_doc *doc, uint64_t offset);
 
-/* These functions run commands. The last returns false if no server can answer; the code graph, an index of the
- * project's definitions, is asked then. */
+/* These functions run commands. ed_language_definition returns false if no server can answer; the caller then asks the
+ * code graph. */
 void ed_complete(struct whit_editor *e);
 void ed_hover(struct whit_editor *e);
 void ed_rename(struct whit_editor *e);
@@ -94,16 +94,16 @@ void ed_diagnostic_previous(struct whit_editor *e);
 bool ed_language_definition(struct whit_editor *e);
 
 /* These functions are in language_edit.c. */
-/* Makes the changes of a WorkspaceEdit, all or none of them; `done` is the past form of the verb ("renamed"). The
- * server computed them for the request e->asked. */
+/* Makes the changes of a WorkspaceEdit, all or none. `done` and `verb` name the change in messages ("renamed",
+ * "rename"). The server must have computed the edit for the request e->asked. */
 void ed_language_apply(struct whit_editor *e, const json_t *edit, const char *done, const char *verb);
 void ed_format(struct whit_editor *e);
 void ed_code_actions(struct whit_editor *e);
 void ed_signature(struct whit_editor *e);
-/* Asks for the signature after a typed "(" or ",", without error messages. */
+/* Requests the signature after a typed "(" or ","; errors are not reported. */
 void ed_signature_typed(struct whit_editor *e);
 void ed_language_ask(struct whit_editor *e, ed_question question, const char *name);
-/* Adds the members that the request has in addition to its position. */
+/* Adds the members of the current request that depend on its kind, in addition to the position. */
 void ed_language_extend(struct whit_editor *e, json_t *params);
 void ed_language_format(struct whit_editor *e, const json_t *result);
 void ed_language_offer_actions(struct whit_editor *e, const json_t *result);

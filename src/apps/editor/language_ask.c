@@ -36,7 +36,8 @@ void ed_language_ask_now(ed *e)
     whit_lsp_pump(asked->server->lsp);
 }
 
-/* Asks at the cursor, at once or when the server is ready; the answer comes to ed_language_answer. */
+/* Makes a request for the cursor's position, at once or as soon as the server is ready. ed_language_answer() gets the
+ * answer. */
 void ed_language_ask(ed *e, ed_question question, const char *name)
 {
     struct ed_doc *doc = e->window->doc;
@@ -213,7 +214,7 @@ static void go_to_definition(ed *e, const json_t *result)
         ed_definition_by_graph(e);
         return;
     }
-    /* A list of symbols does not become the last list of results. */
+    /* keeps a list of one place from replacing the last list of results */
     if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS;
     ed_prompt_filter(e);
     if (n == 1) ed_prompt_key(e, (whit_key){.code = WHIT_KEY_ENTER}, NULL, 0);
@@ -225,13 +226,14 @@ void ed_language_answer(ed *e, const json_t *message)
     const json_t *result = json_object_get(message, "result");
     e->asked.question = ED_ASK_NOTHING;
     if (!e->prompt.kind) e->message[0] = 0;
-    /* A signature is asked for without error messages. */
+    /* errors about signatures are not reported, since typing requests them */
     if (json_object_get(message, "error") && asked.question == ED_ASK_SIGNATURE) return;
     if (json_object_get(message, "error")) {
         ed_complain(e, "%.300s", ed_server_error(message));
         return;
     }
-    /* Late answers are dropped if the text has changed or is not shown, so that they do not interrupt. */
+    /* A late answer is dropped if the text or the cursor has changed, or the text is not shown, so that it does not
+     * interrupt. */
     bool here = e->window->doc == asked.doc && asked.doc->buffer->version == asked.version && !e->prompt.kind;
     bool same_place = here && ed_cursor(e)->offset == asked.offset;
     switch (asked.question) {

@@ -15,15 +15,15 @@
 struct edit {
     struct ed_doc *doc;
     uint64_t begin, end;
-    size_t order; /* position in the server's list */
+    size_t order; /* index in the server's list */
     const char *text;
 };
 
 struct edits {
     struct edit *list;
     size_t n, n_docs;
-    const char *done; /* past form of the verb, such as "renamed" */
-    char why[300];    /* reason why the edits cannot be made; "" if they can */
+    const char *done; /* participle for messages, such as "renamed" */
+    char why[300];    /* reason why no edit is made; "" if all can be made */
 };
 
 static int last_first(const void *a, const void *b)
@@ -39,8 +39,8 @@ static void refuse_edit(struct edits *edits, const char *why, const char *path)
     if (!*edits->why) snprintf(edits->why, sizeof edits->why, "nothing was %s: %s%.200s", edits->done, why, path);
 }
 
-/* Finds the text of a file, or opens it. Returns NULL, with the reason, if the file's links lead out of the project:
- * there only the text that the person asked about is changed. */
+/* Returns the document of a file, opened if necessary. Returns NULL and sets the reason if the file, with links
+ * resolved, is outside the project; only the document of the request itself may be outside. */
 static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
 {
     char project[PATH_MAX], *real = whit_buffer_full_path(path);
@@ -48,13 +48,13 @@ static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
     struct ed_doc *doc = ed_doc_find(e, path);
     const char *folder = e->options.project ? e->options.project : ".";
     const bool is_there = realpath(folder, project) != NULL;
-    const size_t n = is_there && project[1] ? strlen(project) : 0; /* every path is below the project "/" */
+    const size_t n = is_there && project[1] ? strlen(project) : 0; /* the project "/" contains every path */
     const bool is_within =
         real && is_there && strncmp(real, project, n) == 0 && real[n] == '/' && !strstr(real, "/../");
     if (!is_within && !(doc && doc == e->asked.doc)) {
         refuse_edit(edits, "this file is outside the project: ", path);
         doc = NULL;
-    } else if (!doc) { /* the file is named as a person would name it */
+    } else if (!doc) { /* open the file by its path relative to the current folder, if that is the project */
         doc = ed_open_file(e, e->options.project ? real : real + n + 1, &error);
         if (!doc) refuse_edit(edits, "", error.message);
     }
@@ -62,8 +62,8 @@ static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
     return doc;
 }
 
-/* Returns whether a text differs from the version that the server knew when it was asked: the last one that it was
- * sent, or the file's. */
+/* Returns whether a text differs from the one that the server knew when the request was made: the last version sent to
+ * it, or the file's content. */
 static bool has_changed(const ed *e, const struct ed_doc *doc)
 {
     const struct ed_language *language = &doc->language;
@@ -71,7 +71,7 @@ static bool has_changed(const ed *e, const struct ed_doc *doc)
     return whit_buffer_is_modified(doc->buffer);
 }
 
-/* Collects the edits of one file, which is opened if it is not open yet; changes nothing. */
+/* Collects the edits of one file, which is opened if necessary. No text is changed yet. */
 static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
 {
     char path[PATH_MAX];
@@ -169,7 +169,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
 
 /* ---- formatting ---------------------------------------------------------------------------- */
 
-/* These programs format a text without a server. They read the project's style, and run none of its code. */
+/* Programs that format a text if no server does. They read the project's style files but do not run its code. */
 static const struct formatter {
     const char *language, *program, *options;
 } formatters[] = {
@@ -182,8 +182,8 @@ static const struct formatter {
     {"zig", "zig", "fmt --stdin"},
 };
 
-/* Starts a program that formats the text. `path` is the whole path of the program, so that the shell does not search
- * for it. */
+/* Starts a formatter for the current text. `path` is the program's absolute path, so that the shell does not search for
+ * it. */
 static void start_formatter(ed *e, const char *path, const char *options)
 {
     char command[sizeof e->shell.command], expanded[sizeof e->shell.command];
@@ -237,7 +237,7 @@ void ed_language_extend(ed *e, json_t *params)
                             json_pack("{s:i, s:b}", "tabSize", doc->indent_columns, "insertSpaces", !doc->indent_tabs));
         return;
     }
-    /* Code actions are asked for the selection, with the diagnostics of its lines. */
+    /* Code actions are requested for the selection, with the diagnostics of its lines. */
     whit_range range =
         e->window->doc == doc ? ed_selection(ed_cursor(e)) : (whit_range){e->asked.offset, e->asked.offset};
     uint64_t begin = whit_text_line_begin(doc->buffer->text, range.begin);
@@ -246,7 +246,7 @@ void ed_language_extend(ed *e, json_t *params)
     for (size_t i = 0; i < doc->language.n_diagnostics; i++) {
         const struct ed_diagnostic *one = &doc->language.diagnostics[i];
         if (one->range.begin < begin || one->range.begin > end) continue;
-        /* Edits since the diagnostic arrived have moved its range. */
+        /* the diagnostic's range may have moved through edits since it arrived */
         json_t *copy = json_copy(one->said);
         json_object_set_new(copy, "range", range_of(e->asked.server, doc->buffer->text, one->range));
         json_array_append_new(said, copy);
@@ -285,26 +285,26 @@ void ed_language_act(ed *e, uint64_t number)
     json_t *action = json_array_get(e->actions, number), *edit = json_object_get(action, "edit");
     json_t *command = json_object_get(action, "command");
     struct ed_server *server = ed_server_of(e, e->window->doc);
-    if (json_is_string(command)) command = action; /* a Command object, as older servers send it */
+    if (json_is_string(command)) command = action; /* older servers send a Command object instead of a CodeAction */
     const bool is_there = server && server->lsp && server == e->asked.server && e->asked.doc == e->window->doc;
     const bool is_same = e->asked.version == e->window->doc->buffer->version;
     if (edit && is_there) ed_language_apply(e, edit, "changed", "change");
-    if (edit && e->message_is_error) command = NULL; /* the command must follow the changes, which failed */
-    /* the server sends the changes as a workspace/applyEdit request */
+    if (edit && e->message_is_error) command = NULL; /* the command must not run if the edit before it failed */
+    /* the server will send the command's changes in a workspace/applyEdit request */
     if (command && is_there && is_same) {
-        (void)ed_server_has_text(e, e->window->doc, true); /* the command is for the text after the changes */
+        (void)ed_server_has_text(e, e->window->doc, true); /* the command refers to the text after the edit */
         e->acting = server;
         e->acting_number = whit_lsp_request(server->lsp, "workspace/executeCommand",
                                             json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"),
                                                       "arguments", json_object_get(command, "arguments")));
-        if (!e->acting_number) e->acting = NULL; /* the request was not sent */
+        if (!e->acting_number) e->acting = NULL; /* the request could not be queued */
         e->acting_n_sent = server->n_sent;
         e->acting_doc = e->window->doc;
         whit_lsp_pump(server->lsp);
     }
     if (!is_there)
         ed_complain(e, "nothing was changed, because the language server has ended");
-    else if (command && !is_same) /* the command names places in the text for which it was offered */
+    else if (command && !is_same) /* the command refers to positions in the text for which it was offered */
         ed_complain(e, "nothing was changed, because the text has changed meanwhile");
     else if (!edit && !command)
         ed_complain(e, "the language server's action contains neither an edit nor a command");
@@ -340,7 +340,7 @@ void ed_language_show_signature(ed *e, const json_t *result)
     const char *found = json_is_string(name) ? strstr(label, json_string_value(name)) : NULL;
     size_t begin = found ? (size_t)(found - label) : 0;
     size_t n = found ? strlen(json_string_value(name)) : 0;
-    if (json_is_array(name)) { /* from and to, in units of UTF-16 */
+    if (json_is_array(name)) { /* [begin, end], in UTF-16 units */
         begin = whit_lsp_to_byte(label, strlen(label), (uint64_t)json_integer_value(json_array_get(name, 0)), false);
         n = whit_lsp_to_byte(label, strlen(label), (uint64_t)json_integer_value(json_array_get(name, 1)), false) -
             begin;

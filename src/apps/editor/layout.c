@@ -18,8 +18,8 @@ int whit_layout_byte(whit_layout *layout, uint64_t offset)
     return layout->span.data[offset - layout->span_begin];
 }
 
-/* Returns the bytes from an offset on, as many as a glyph may need: in place if they are contiguous, otherwise a copy
- * in `copied`. */
+/* Returns up to WHIT_GLYPH_BYTES bytes from an offset on: in place if they are contiguous, otherwise copied into
+ * `copied`. *n gets their number. */
 static const uint8_t *glyph_bytes(whit_layout *layout, uint64_t offset, uint8_t copied[WHIT_GLYPH_BYTES], size_t *n)
 {
     *n = WHIT_GLYPH_BYTES;
@@ -72,8 +72,8 @@ uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset)
     return offset + (byte == '\r' ? 2 : 1);
 }
 
-/* Returns the start of the glyph that contains a byte. Flags are pairs of regional indicators, which are paired from
- * the first of their sequence; CONTEXT_BYTES of it are read. */
+/* Returns the start of the glyph that contains the byte at `offset`. At most CONTEXT_BYTES before it are read, since
+ * flag letters pair up from the beginning of their sequence. */
 static uint64_t glyph_start(whit_layout *layout, uint64_t offset)
 {
     int byte = whit_layout_byte(layout, offset), before = offset ? whit_layout_byte(layout, offset - 1) : 0;
@@ -103,7 +103,7 @@ uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset)
     if (line != UINT64_MAX) end = whit_text_line_start(layout->text, line + 1);
     if (end == UINT64_MAX || end < offset)
         end = whit_text_line_end(layout->text, offset);
-    else if (end > offset && whit_layout_byte(layout, end - 1) == '\n') /* the empty last row has no line feed */
+    else if (end > offset && whit_layout_byte(layout, end - 1) == '\n') /* an empty last row has no line feed */
         end--;
     if (end > offset && whit_layout_byte(layout, end) == '\n' && whit_layout_byte(layout, end - 1) == '\r') end--;
     return end;
@@ -118,14 +118,14 @@ static const whit_range *fold_at(const whit_layout *layout, uint64_t offset)
     return NULL;
 }
 
-/* Returns the first offset from `offset` on that is not within a glyph: a segment may begin there. */
+/* Returns the first glyph boundary at or after `offset`, at which a segment may begin. */
 static uint64_t aligned(whit_layout *layout, uint64_t offset)
 {
     uint64_t start = glyph_start(layout, offset);
     return start < offset ? whit_layout_behind(layout, start) : offset;
 }
 
-/* Reads one row and sets *end to its last offset; returns the beginning of the next row, or UINT64_MAX. */
+/* Walks along one row and sets *end to the offset of its end. Returns the beginning of the next row, or UINT64_MAX. */
 static uint64_t walk(whit_layout *layout, uint64_t row, uint64_t segment_end, uint64_t *end)
 {
     int column = 0;
@@ -197,7 +197,7 @@ uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column)
     int here = 0;
     whit_glyph glyph;
     while (at < end && whit_layout_glyph(layout, at, here, &glyph) && here + glyph.width <= column) {
-        /* The end of a wrapped row is the beginning of the next. */
+        /* the end of a wrapped row belongs to the next row */
         if (at + glyph.n_bytes >= end && next == end) break;
         here += glyph.width;
         at += glyph.n_bytes;
@@ -208,7 +208,7 @@ uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column)
 bool whit_layout_fold(whit_layout *layout, whit_range range)
 {
     if (layout->n_folds == WHIT_FOLDS_MAX || range.end <= range.begin) return false;
-    for (size_t i = layout->n_folds; i-- > 0;) /* folds inside the new one are removed */
+    for (size_t i = layout->n_folds; i-- > 0;) /* remove folds inside the new one */
         if (layout->folds[i].begin >= range.begin && layout->folds[i].end <= range.end)
             memmove(layout->folds + i, layout->folds + i + 1, (--layout->n_folds - i) * sizeof *layout->folds);
     size_t i = layout->n_folds++;

@@ -13,42 +13,41 @@
 
 typedef struct whit_layout {
     whit_text *text;
-    int wrap_columns; /* 0: no wrapping */
+    int wrap_columns; /* width at which lines are wrapped; 0: no wrapping */
     int tab_columns;
-    /* ranges that are hidden, each from the end of a line to the end of a later line; sorted */
+    /* hidden ranges, sorted; each from the end of a line to the end of a later line */
     whit_range folds[WHIT_FOLDS_MAX];
     size_t n_folds;
-    whit_span span; /* contiguous bytes around the last byte read; begins at span_begin */
+    whit_span span; /* cached contiguous bytes around the last byte that was read; they begin at offset span_begin */
     uint64_t span_begin;
 } whit_layout;
 
-/* Drops the cached bytes; must be called after every change of the text. */
+/* Drops the cached bytes. Must be called after every change of the text. */
 void whit_layout_forget(whit_layout *layout);
 int whit_layout_byte(whit_layout *layout, uint64_t offset);
-/* Gives the glyph at an offset; a tab becomes blanks up to the next stop after `column`. Returns false at the end of a
- * line and of the text. */
+/* Reads the glyph at an offset; a tab becomes blanks up to the first tab stop after `column`. Returns false at the end
+ * of a line and at the end of the text. */
 bool whit_layout_glyph(whit_layout *layout, uint64_t offset, int column, whit_glyph *glyph);
-/* The first function returns the start of the glyph before an offset, the second returns the end of the glyph at it. A
- * line end, also CR LF, is one glyph. */
+/* Return the start of the glyph before an offset, and the end of the glyph at an offset. A line end (LF or CR LF) is
+ * one glyph. */
 uint64_t whit_layout_before(whit_layout *layout, uint64_t offset);
 uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset);
 
 uint64_t whit_layout_line_begin(whit_layout *layout, uint64_t offset);
-/* Returns the end of the line's text: before CR LF or LF, or the end of the text. */
+/* Returns the end of the line's visible text: the offset of its LF or CR LF, or the end of the text. */
 uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset);
 
 /* Returns the beginning of the row that contains an offset. */
 uint64_t whit_layout_row(whit_layout *layout, uint64_t offset);
-/* These functions return the beginning of the row after `row` and before it; UINT64_MAX after the last and before the
- * first. */
+/* Return the beginning of the row after `row` and of the row before it; UINT64_MAX if there is no such row. */
 uint64_t whit_layout_next_row(whit_layout *layout, uint64_t row);
 uint64_t whit_layout_previous_row(whit_layout *layout, uint64_t row);
 int whit_layout_column(whit_layout *layout, uint64_t row, uint64_t offset);
-/* Returns the last offset of a row whose column is at most `column`. */
+/* Returns the last offset in a row whose column is at most `column`. */
 uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column);
 
 bool whit_layout_fold(whit_layout *layout, whit_range range);
-/* Opens the fold that hides or begins at an offset; returns false if there is no such fold. */
+/* Opens the fold that hides an offset or begins at it. Returns false if there is no such fold. */
 bool whit_layout_unfold(whit_layout *layout, uint64_t offset);
 
 #endif

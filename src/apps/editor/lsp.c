@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #define HEADER_BYTES 4096u
-#define QUEUE_BYTES  (256u << 20) /* maximum number of bytes that the server has not read; a slower server is closed */
+#define QUEUE_BYTES  (256u << 20) /* maximum number of queued bytes; a server that reads more slowly is closed */
 #define WORDS_MAX    64
-#define END_MS       200 /* milliseconds in which a server may end by itself */
+#define END_MS       200 /* milliseconds that a server has to exit by itself */
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
@@ -119,7 +119,7 @@ struct whit_lsp {
 whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **lsp, whit_error *error)
 {
     char *words[WORDS_MAX + 1], *copy = strdup(command);
-    static const char *const keyless[] = {"WHIT_API_KEY", NULL}; /* the server must not get the endpoint's key */
+    static const char *const keyless[] = {"WHIT_API_KEY", NULL}; /* the server must not inherit the endpoint's key */
     const whit_piped_how how = {.folder = folder, .changes = keyless};
     whit_lsp *own = calloc(1, sizeof *own);
     size_t n = 0;
@@ -160,7 +160,7 @@ void whit_lsp_close(whit_lsp *lsp)
     free(lsp);
 }
 
-/* Queues a message and releases it; returns false if memory runs out. */
+/* Queues a message and frees it. Returns false if memory runs out. */
 static bool queue(whit_lsp *lsp, json_t *message)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
@@ -209,7 +209,7 @@ void whit_lsp_fds(const whit_lsp *lsp, int fds[2])
     fds[1] = lsp->sent < lsp->queued.size_bytes ? lsp->child.in : -1;
 }
 
-/* Writes bytes; if the server has ended, that does not end this process. */
+/* Writes bytes without SIGPIPE, which would end this process if the server has ended. */
 static ssize_t write_quietly(int fd, const void *data, size_t n)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
@@ -231,7 +231,8 @@ bool whit_lsp_pump(whit_lsp *lsp)
         if (n > 0) lsp->sent += (size_t)n;
     }
     if (lsp->sent == lsp->queued.size_bytes) lsp->sent = lsp->queued.size_bytes = 0;
-    for (int i = 0; i < 16 && !lsp->broken; i++) { /* a megabyte is read at a time, since keys come first */
+    /* at most a megabyte is read in one call, so that keys do not wait */
+    for (int i = 0; i < 16 && !lsp->broken; i++) {
         if (!whit_buf_reserve(&lsp->read, 65536)) {
             lsp->broken = true;
             break;

@@ -13,19 +13,19 @@
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-/* Parses the first whole message of the bytes read so far. The caller owns *message, which is NULL if the content is no
- * JSON object. Returns the number of bytes consumed, 0 if more must come, or WHIT_LSP_BROKEN if the bytes are no header
- * of a message, or announce over 64 MiB: the messages after it cannot be found then. */
+/* Parses the first message in the bytes received so far. The caller owns *message, which is NULL if the content is not
+ * a JSON object. Returns the number of bytes consumed; 0 if the message is incomplete; WHIT_LSP_BROKEN if the bytes are
+ * not a message header, or announce more than 64 MiB, since later messages cannot be found then. */
 #define WHIT_LSP_BROKEN SIZE_MAX
 size_t whit_lsp_next(const void *data, size_t n_bytes, json_t **message);
 
-/* These functions convert a column of the protocol to a byte offset in a line of UTF-8 (without its end), and back:
- * `character` counts units of UTF-16, or bytes if `utf8` is set. Columns after the line's end become its end. */
+/* Convert a column of the protocol to a byte offset in a line of UTF-8 (without its line end), and back. `character`
+ * counts UTF-16 units, or bytes if `utf8` is set. A column beyond the line's end becomes the end. */
 size_t whit_lsp_to_byte(const char *line, size_t n_bytes, uint64_t character, bool utf8);
 uint64_t whit_lsp_from_byte(const char *line, size_t n_bytes, size_t byte, bool utf8);
 
-/* These functions convert a URI such as "file:///a%20b" to an absolute path, and back; they return false if the text is
- * not one, or if the result does not fit. */
+/* Convert a URI such as "file:///a%20b" to an absolute path, and back. Return false if the argument is not a valid URI
+ * or path, or if the result does not fit. */
 bool whit_lsp_path(const char *uri, char *path, size_t path_bytes);
 bool whit_lsp_uri(const char *path, char *uri, size_t uri_bytes);
 
@@ -33,26 +33,26 @@ bool whit_lsp_uri(const char *path, char *uri, size_t uri_bytes);
 
 typedef struct whit_lsp whit_lsp;
 
-/* Starts `command`, which is words with blanks between them, in `folder`. The server ends with this process, for
- * whatever reason that ends. The caller owns *lsp. */
+/* Starts `command`, whose words are separated by blanks, in `folder`. The server ends when this process ends, however
+ * that happens. The caller owns *lsp. */
 whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **lsp, whit_error *error);
-/* Asks the server to exit, then ends its process. */
+/* Asks the server to exit, and kills it if it does not. */
 void whit_lsp_close(whit_lsp *lsp);
 
-/* These functions queue messages and take ownership of `params` and `result`, also if memory runs out. The first
- * returns the number of the request, or 0 if memory runs out. */
+/* Queue messages. They take ownership of `params` and `result`, also if memory runs out. whit_lsp_request returns the
+ * id of the request, or 0 if memory runs out. */
 uint64_t whit_lsp_request(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_notify(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_reply(whit_lsp *lsp, const json_t *id, json_t *result, int error_code);
 
-/* Returns the number of bytes that the server has not read yet. */
+/* Returns the number of queued bytes that were not written yet. */
 size_t whit_lsp_unsent(const whit_lsp *lsp);
-/* Gives the file descriptors to poll: POLLIN of the first, and POLLOUT of the second if it is not -1. */
+/* Sets the descriptors to poll: fds[0] for POLLIN, and fds[1] for POLLOUT unless it is -1. */
 void whit_lsp_fds(const whit_lsp *lsp, int fds[2]);
-/* Reads and writes as much as is possible without waiting. Returns false when the server has ended or has sent bytes
- * that are no message. */
+/* Reads and writes as much as possible without waiting. Returns false when the server has ended or has sent bytes that
+ * are not a message. */
 bool whit_lsp_pump(whit_lsp *lsp);
-/* Returns the next received message, which the caller then owns, or NULL. */
+/* Removes and returns the next received message, which the caller then owns, or NULL. */
 json_t *whit_lsp_take(whit_lsp *lsp);
 
 #endif

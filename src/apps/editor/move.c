@@ -41,7 +41,7 @@ void ed_only_main(ed *e)
     e->window->n_cursors = 1;
 }
 
-/* Merges cursors at the same place or with overlapping selections. */
+/* Merges cursors that are at the same place or whose selections overlap. */
 void ed_merge_cursors(ed *e)
 {
     struct ed_window *window = e->window;
@@ -80,7 +80,7 @@ uint64_t ed_word_right(ed *e, uint64_t offset)
         offset = whit_layout_behind(layout, offset);
         moved = true;
     }
-    /* Blanks are not skipped across the end of a line, unless the movement begins there. */
+    /* Skips blanks, but across a line end only if the movement begins there. */
     for (uint64_t from = offset; (byte = whit_layout_byte(layout, offset)) >= 0 && isspace(byte);) {
         bool ends = byte == '\n' || byte == '\r';
         if (ends && (moved || offset > from)) break;
@@ -118,7 +118,7 @@ uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit)
         if (!opens && !offset) return ED_NONE;
         if (opens) {
             offset++;
-        } else { /* spans are read forwards from their beginning, so this goes back one span at a time */
+        } else { /* backwards, the cached bytes are refilled about 4 KiB at a time */
             offset--;
             if (offset < ed_layout(e)->span_begin) {
                 uint64_t from = offset > 4096 ? offset - 4096 : 0;
@@ -133,7 +133,7 @@ uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit)
     return ED_NONE;
 }
 
-/* Returns the offset of the text at the mouse pointer. */
+/* Returns the offset of the text at column x and row y of the screen. */
 static uint64_t offset_at(ed *e, struct ed_window *window, int x, int y)
 {
     uint64_t row = window->top;

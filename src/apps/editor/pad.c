@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define PAD_BYTES (4u << 20) /* maximum number of bytes; beyond it the older half of the text is deleted */
+#define PAD_BYTES (4u << 20) /* size in bytes above which the older half of a pad is deleted */
 
 struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const char *like)
 {
@@ -34,7 +34,8 @@ void ed_pad_append(ed *e, struct ed_doc *doc, const char *text, size_t n)
     whit_buffer *buffer = doc->buffer;
     uint64_t size = whit_text_size(buffer->text);
     buffer->read_only = false;
-    const bool waits = doc == e->panel.doc && e->panel.hunks; /* hunks stay until they are answered */
+    /* nothing is deleted while hunks in the panel wait for approval */
+    const bool waits = doc == e->panel.doc && e->panel.hunks;
     if (size > PAD_BYTES && !waits)
         whit_buffer_edit(buffer, 0, whit_text_line_begin(buffer->text, size / 2), NULL, 0, &error);
     if (whit_buffer_edit(buffer, whit_text_size(buffer->text), 0, text, n, &error) != WHIT_OK)

@@ -13,7 +13,7 @@
 #define WIDE_COLUMNS   100 /* number of columns from which on the panel is beside the text */
 #define NARROW_COLUMNS 8   /* number of columns up to which nobody can read a change */
 
-/* ---- its text -------------------------------------------------------------------------------------- */
+/* ---- the panel's text ---------------------------------------------------------------------------------- */
 
 static struct ed_doc *panel_doc(ed *e)
 {
@@ -25,7 +25,7 @@ static void append_text(ed *e, const char *text, size_t n)
     ed_pad_append(e, panel_doc(e), text, n);
 }
 
-/* Ends the panel's last line, so that the next text begins a line. */
+/* Appends a line feed to the panel unless its last line is ended. */
 static void begin_line(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
@@ -41,8 +41,8 @@ static void append_line(ed *e, const char *mark, const char *line)
     append_text(e, "\n", 1);
 }
 
-/* Shows the panel in a window, next to the text if the screen is wide, and makes that window current. Its lines are
- * always wrapped and never folded: otherwise a person could approve text unseen. */
+/* Shows the panel in a window, beside the text if the screen is wide, and makes this window current. Its lines are
+ * always wrapped and never folded, so that nobody approves text that is not visible. */
 static void show_panel(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
@@ -57,7 +57,8 @@ void ed_panel_forget(ed *e, const struct ed_doc *doc)
 {
     if (e->panel.doc == doc) {
         e->panel.doc = NULL;
-        e->panel.asked = e->panel.shown = e->panel.at; /* hunks that wait are shown again, in the next panel */
+        /* hunks that wait for approval must be appended to the next panel again */
+        e->panel.asked = e->panel.shown = e->panel.at;
     }
     if (e->panel.rewritten == doc) e->panel.rewritten = NULL;
 }
@@ -78,7 +79,7 @@ bool ed_panel_waits(const ed *e)
 
 /* ---- questions ------------------------------------------------------------------------------------- */
 
-/* Appends a hunk; before a file's first hunk it also appends the reason. */
+/* Appends a hunk to the panel; before the first hunk of a file with a reason, appends the reason. */
 static void append_hunk(ed *e, size_t i)
 {
     struct ed_panel *panel = &e->panel;
@@ -95,21 +96,21 @@ static void append_hunk(ed *e, size_t i)
     if (panel->shown <= i) panel->shown = i + 1;
 }
 
-/* Scrolls to the text that was appended from this offset on, or to its beginning if it is longer than the window.
- * Returns whether it is longer. */
+/* Scrolls the panel so that the text from this offset on is visible, beginning with its first line. Returns whether a
+ * part of it is below the window. */
 static bool show_from(ed *e, uint64_t from)
 {
-    ed_window_follow(e, e->window); /* a new window does not know yet where its lines are wrapped */
+    ed_window_follow(e, e->window); /* computes the width at which a new window wraps lines */
     whit_layout *layout = ed_layout(e);
     const int n_rows = e->window->n_rows - 1; /* the last row is the status line */
     int n_shown = 0;
-    uint64_t below = from; /* the first row that the window does not show */
+    uint64_t below = from; /* beginning of the first row below the window */
     for (uint64_t row = from; row != UINT64_MAX && n_shown <= n_rows + 1; n_shown++) {
         if (n_shown == n_rows) below = row;
         row = whit_layout_next_row(layout, row);
     }
     if (n_shown > n_rows) ed_cursor(e)->offset = from;
-    e->window->moved_away = n_shown > n_rows; /* the window then stays at the beginning of the text */
+    e->window->moved_away = n_shown > n_rows; /* keep the window at the beginning of the text */
     e->window->top = from;
     return n_shown > n_rows && below < whit_text_size(layout->text);
 }
@@ -120,7 +121,8 @@ static uint64_t panel_end(ed *e)
     return whit_text_size(e->panel.doc->buffer->text);
 }
 
-/* Returns the end of a path that is at most so wide: what follows it in a question must be seen, too. */
+/* Returns the longest end of a path that is at most n_columns wide, since the words after it in a question must be
+ * visible. */
 static const char *path_end(const char *path, int n_columns)
 {
     size_t n = strlen(path);
@@ -140,7 +142,7 @@ static void ask_hunk(ed *e)
     const whit_panel_hunk *hunk = &panel->hunks[panel->at];
     char label[200], rest[80];
     show_panel(e);
-    if (panel->asked <= panel->at) { /* each question is appended once */
+    if (panel->asked <= panel->at) { /* append each question only once */
         panel->from = panel_end(e);
         append_hunk(e, panel->at);
         panel->asked = panel->at + 1;
@@ -155,7 +157,7 @@ static void ask_hunk(ed *e)
     ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
 }
 
-/* Shows all remaining hunks and asks again, so that nothing is approved unseen. */
+/* Shows all hunks that were not shown yet, and asks again, so that no hunk is approved unseen. */
 static void ask_all(ed *e)
 {
     struct ed_panel *panel = &e->panel;
@@ -225,7 +227,8 @@ static void ask_now(ed *e)
     if (e->panel.hunks) {
         ask_hunk(e);
     } else if (*e->panel.question) {
-        if (!e->panel.doc) append_line(e, "? ", e->panel.question); /* the panel was closed since */
+        /* the panel was closed after the question was appended */
+        if (!e->panel.doc) append_line(e, "? ", e->panel.question);
         show_panel(e);
         ed_prompt_open(e, ED_PROMPT_AGENT_REPLY, "Answer: ", "");
     }
@@ -322,7 +325,7 @@ void ed_agent_redo(ed *e)
     take_back(e, WHIT_PANEL_REDO);
 }
 
-/* Sends a request about the selection or, without a selection, about the cursor's line. */
+/* Sends a request about the selection or, without one, about the cursor's line. */
 static void about_selection(ed *e, whit_panel_kind kind, const char *text)
 {
     struct ed_doc *doc = e->window->doc;

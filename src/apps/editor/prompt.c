@@ -46,8 +46,8 @@ bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, in
     return true;
 }
 
-/* Returns the cost of a fuzzy match (less is better) if the text's letters occur in the label in this order, otherwise
- * -1. */
+/* Returns the cost of a fuzzy match (lower is better), or -1 if the label does not contain the text's letters in their
+ * order. */
 static int likeness(const char *label, const char *text)
 {
     int cost = 0, gap = 0;
@@ -162,7 +162,7 @@ void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *t
     snprintf(prompt->label, sizeof prompt->label, "%s", label);
     snprintf(prompt->text, sizeof prompt->text, "%s", text);
     prompt->n = prompt->at = strlen(prompt->text);
-    /* The text is the last pattern or the selection: typing replaces it. */
+    /* the initial text is the last pattern or the selection, which the first typed letter replaces */
     prompt->is_offered = prompt->n && kind >= ED_PROMPT_FIND && kind <= ED_PROMPT_REPLACE_PROJECT_BY;
     if (ed_prompt_has_list(kind)) fill_list(e);
 }
@@ -182,7 +182,7 @@ void ed_prompt_close(ed *e)
 
 /* ---- effects of the answers ---------------------------------------------------------------- */
 
-/* Searches while the word is typed, from the offset where the prompt was opened. */
+/* Searches for the text typed so far, from the offset where the prompt was opened. */
 static void find_now(ed *e)
 {
     char why[200], converted[sizeof e->find.pattern];
@@ -203,11 +203,11 @@ static void find_now(ed *e)
         pattern = converted;
     }
     bool is_set = ed_search_set(e, pattern, e->find.regex, why, sizeof why);
-    if (is_set && pattern == converted) /* the pattern is kept as it was typed, which is shorter */
+    if (is_set && pattern == converted) /* find.pattern keeps the typed form, which is shorter than the converted one */
         snprintf(e->find.pattern, sizeof e->find.pattern, "%.*s", (int)sizeof e->find.pattern - 1, prompt->text);
     if (!is_set)
         ed_complain(e, "%s", why);
-    else if (e->vi.on && e->vi.search_pending) /* vi searches after the cursor, or before it */
+    else if (e->vi.on && e->vi.search_pending) /* vi searches from after the cursor, or backwards from the cursor */
         prompt->found =
             ed_search_next(e, e->vi.search_back,
                            e->vi.search_back ? prompt->origin : whit_layout_behind(ed_layout(e), prompt->origin));
@@ -358,7 +358,7 @@ static void cancel(ed *e)
     ed_prompt_close(e);
 }
 
-/* Handles the answer to a question of one letter. */
+/* Handles a one-letter answer. */
 static void answer_letter(ed *e, uint32_t letter)
 {
     ed_prompt_kind kind = e->prompt.kind;
@@ -372,7 +372,8 @@ static void answer_letter(ed *e, uint32_t letter)
         if (letter == 'q') ed_replace_forget(e);
         if (letter == 'q' || letter == 'a' || ((letter == 'y' || letter == 'n') && !ed_replace_step(e))) {
             whit_buffer_seal(doc->buffer);
-            if (e->prompt.kind == kind) ed_prompt_close(e); /* the next file's journal may ask a question */
+            /* ed_replace_step() may have opened the question about the next file's journal instead */
+            if (e->prompt.kind == kind) ed_prompt_close(e);
         }
         break;
     case ED_PROMPT_CLOSE:
@@ -445,7 +446,7 @@ static void insert(ed *e, const char *text, size_t n)
         prompt->n = prompt->at = 0;
         prompt->text[0] = 0;
     }
-    for (size_t i = 0; i < n; i++) /* only the first line of a pasted text is taken */
+    for (size_t i = 0; i < n; i++) /* insert only the first line of a pasted text */
         if (text[i] == '\r' || text[i] == '\n' || !text[i]) n = i;
     if (prompt->n + n >= sizeof prompt->text) return;
     memmove(prompt->text + prompt->at + n, prompt->text + prompt->at, prompt->n - prompt->at + 1);
@@ -474,19 +475,19 @@ static size_t char_behind(const struct ed_prompt *prompt)
     return prompt->at + glyph.n_bytes;
 }
 
-/* Returns the offset of the file name that Tab completes: in vi's line it begins after the last blank. */
+/* Returns the offset at which the file name to be completed begins: after the last blank in vi's line, 0 elsewhere. */
 static size_t path_begin(const struct ed_prompt *prompt)
 {
     const char *blank = prompt->kind == ED_PROMPT_VI ? memrchr(prompt->text, ' ', prompt->at) : NULL;
     return blank ? (size_t)(blank + 1 - prompt->text) : 0;
 }
 
-/* Completes a file name, as far as all candidates agree. */
+/* Extends the file name before the cursor by the letters that all matching names share. */
 static void complete_path(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
     const size_t n_before = path_begin(prompt);
-    if (prompt->kind == ED_PROMPT_VI && !n_before) return; /* the text is a command */
+    if (prompt->kind == ED_PROMPT_VI && !n_before) return; /* the word is a command, not a file name */
     const char *name = prompt->text + n_before;
     char typed[PATH_MAX], folder[PATH_MAX], common[256] = "";
     const char *slash = memrchr(name, '/', prompt->at - n_before);
@@ -533,7 +534,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     bool list = ed_prompt_has_list(prompt->kind), changed = false;
     if (prompt->kind == ED_PROMPT_SERVERS) return ed_servers_answer(e, key);
     if (key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL)) {
-        /* Esc does not decide about unsaved text in the journal. */
+        /* Esc leaves the question about unsaved text undecided */
         if (prompt->kind != ED_PROMPT_RECOVER) cancel(e);
         return true;
     }
@@ -551,7 +552,8 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     switch (key.code) {
     case WHIT_KEY_ENTER:
         if (prompt->kind == ED_PROMPT_FIND) {
-            bool again = e->vi.on && e->vi.search_pending && !prompt->n; /* an empty pattern means vi's last pattern */
+            /* with an empty pattern, search for vi's last pattern */
+            bool again = e->vi.on && e->vi.search_pending && !prompt->n;
             uint64_t origin = prompt->origin;
             bool found = prompt->found;
             ed_prompt_close(e);

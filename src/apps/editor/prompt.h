@@ -11,9 +11,9 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_FIND,
     ED_PROMPT_REPLACE,
     ED_PROMPT_REPLACE_BY,
-    ED_PROMPT_REPLACE_PROJECT, /* replaces in all files of the project */
+    ED_PROMPT_REPLACE_PROJECT, /* pattern to replace in all files of the project */
     ED_PROMPT_REPLACE_PROJECT_BY,
-    ED_PROMPT_REPLACING, /* takes y, n, a or q at each match */
+    ED_PROMPT_REPLACING, /* question about each match: y, n, a (all) or q (quit) */
     ED_PROMPT_LINE,
     ED_PROMPT_SAVE_AS,
     ED_PROMPT_OPEN,
@@ -21,30 +21,30 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_FILES,
     ED_PROMPT_BUFFERS,
     ED_PROMPT_PROJECT,
-    ED_PROMPT_RESULTS, /* a list above the prompt from which a place is chosen */
+    ED_PROMPT_RESULTS, /* list of places above the prompt, from which one is chosen */
     ED_PROMPT_SYMBOLS,
-    ED_PROMPT_CLOSE, /* asks whether to save, discard or cancel */
+    ED_PROMPT_CLOSE, /* question whether to save, discard or cancel */
     ED_PROMPT_QUIT,
     ED_PROMPT_CONFLICT,
-    ED_PROMPT_OVERWRITE, /* saving under the name of a file that exists, which is the prompt's text */
+    ED_PROMPT_OVERWRITE, /* question whether to replace the existing file named by the prompt's text */
     ED_PROMPT_RECOVER,
     ED_PROMPT_HELP,
-    ED_PROMPT_VI,       /* takes a line after ':' */
-    ED_PROMPT_COMPLETE, /* a list of completions from a language server */
+    ED_PROMPT_VI,       /* line after vi's ':' */
+    ED_PROMPT_COMPLETE, /* list of completions from a language server */
     ED_PROMPT_RENAME,
-    ED_PROMPT_SHELL, /* takes a command of the shell */
-    ED_PROMPT_AGENT, /* takes a task for the agent */
+    ED_PROMPT_SHELL, /* shell command */
+    ED_PROMPT_AGENT, /* task for the agent */
     ED_PROMPT_AGENT_REPLY,
     ED_PROMPT_REWRITE,
-    ED_PROMPT_HUNK, /* takes y, n, a or d at each hunk */
+    ED_PROMPT_HUNK, /* question about each hunk: y, n, a (all) or d (none) */
     ED_PROMPT_SERVERS,
-    ED_PROMPT_ACTIONS, /* shows a list of code actions from a language server */
+    ED_PROMPT_ACTIONS, /* list of code actions from a language server */
 } ed_prompt_kind;
 
 struct ed_item {
-    char *label;   /* text that is shown and searched */
-    char *path;    /* file of a place, or NULL */
-    uint64_t line; /* line of the place, counted from 1 */
+    char *label;   /* text that is displayed and matched against the typed text */
+    char *path;    /* file to which the item leads, or NULL */
+    uint64_t line; /* line in `path`, counted from 1 */
     int command;
 };
 
@@ -52,14 +52,14 @@ struct ed_prompt {
     ed_prompt_kind kind;
     char label[200];
     char text[1024];
-    size_t n, at; /* n: bytes of the text; at: offset of the cursor */
+    size_t n, at; /* n: length of the text in bytes; at: offset of the cursor in it */
     struct ed_item *items;
     size_t n_items, items_room;
-    uint32_t *shown; /* items that match the text, best first */
+    uint32_t *shown; /* indices of the items that match the text, best match first */
     size_t n_shown, chosen;
-    uint64_t origin; /* offset at which a search began */
+    uint64_t origin; /* cursor's offset when the prompt was opened */
     bool found;      /* the pattern was found */
-    bool is_offered; /* the prompt's text is a suggestion, which the first typed letter replaces */
+    bool is_offered; /* the text was filled in by the editor; the first typed letter replaces it */
     uint64_t origin_top;
     uint64_t version;  /* version of the text for which completions are offered */
     uint64_t asked_ns; /* time of opening or, until the first pause, of the last key: see HASTE_NS */
@@ -72,13 +72,14 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
 void ed_prompt_filter(ed *e);
 void ed_go_to_file(ed *e, const char *path, uint64_t line);
-/* writes a command's keys, separated by blanks */
+/* writes the names of a command's keys, separated by blanks */
 void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes);
 bool ed_prompt_has_list(ed_prompt_kind kind);
 
 /* These functions are in editor.c. */
-/* Shows an unsaved text and asks whether to save it; returns false if no text would be lost. */
+/* Shows a document with unsaved changes and asks whether to save it. Returns false, without a question, if nothing
+ * would be lost. */
 bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind);
-void ed_quit_next(ed *e); /* asks about the next unsaved buffer, or ends the editor */
+void ed_quit_next(ed *e); /* asks about the next unsaved document, or ends the editor if there is none */
 
 #endif

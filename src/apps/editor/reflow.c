@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RANGE_BYTES  (16u << 20) /* maximum number of bytes that one command reflows */
+#define RANGE_BYTES  (16u << 20) /* maximum number of bytes that one command changes */
 #define PREFIX_BYTES 200
 
 struct paragraph {
-    /* prefix of the paragraph's first line, and prefix of its other lines */
+    /* leaders of the paragraph's first line and of its other lines */
     char first[PREFIX_BYTES], others[PREFIX_BYTES];
     whit_buf *out;
     const char *ending;
@@ -31,8 +31,8 @@ static size_t blanks_at(const char *line, size_t n)
     return i;
 }
 
-/* Returns the number of bytes of a line's leader: its indentation, and the sign of a comment or quotation with the
- * blanks after it. */
+/* Returns the length of a line's leader: its indentation, and a comment or quotation sign with the blanks after it.
+ * comments: comment signs count. */
 static size_t leader_bytes(const char *line, size_t n, bool comments)
 {
     static const char *const signs[] = {"///", "//!", "//", "#", "*", "--", ";;", ";", "%", ">"};
@@ -48,7 +48,8 @@ static size_t leader_bytes(const char *line, size_t n, bool comments)
     return i;
 }
 
-/* Returns the number of bytes of "- ", "* ", "+ " or "12. " with its blanks; 0 if the text is no item of a list. */
+/* Returns the length of a list marker such as "- ", "* ", "+ " or "12. " with its blanks; 0 if the text does not begin
+ * with one. */
 static size_t item_bytes(const char *text, size_t n)
 {
     size_t i = 0;
@@ -110,7 +111,7 @@ static void begin_paragraph(struct paragraph *p, const char *line, size_t n_lead
 static void take_line(struct paragraph *p, const char *line, size_t n, bool comments)
 {
     size_t leader = leader_bytes(line, n, comments), item = item_bytes(line + leader, n - leader);
-    if (leader == n) { /* a line with only a leader is kept and ends a paragraph */
+    if (leader == n) { /* a line that consists of a leader only is kept and ends the paragraph */
         end_paragraph(p);
         whit_buf_append(p->out, line, n);
         whit_buf_append_str(p->out, p->ending);
@@ -126,8 +127,7 @@ static void take_line(struct paragraph *p, const char *line, size_t n, bool comm
     }
 }
 
-/* Returns the lines of a range that begins with a line; returns NULL with a message if the range is too long or memory
- * runs out. */
+/* Returns a copy of the lines of a range. Returns NULL, with a message, if the range is too long or memory runs out. */
 static char *read_lines(ed *e, whit_range lines)
 {
     size_t n = (size_t)(lines.end - lines.begin);
@@ -178,7 +178,7 @@ uint64_t ed_reflow(ed *e, whit_range lines)
 
 /* ---- indentation --------------------------------------------------------------------------- */
 
-/* Returns the depth of brackets after a line; strings, and comments up to the line's end, are passed over. */
+/* Returns the bracket depth after a line, given the depth before it. Strings and // comments are skipped. */
 static int follow_brackets(const char *line, size_t n, int depth)
 {
     for (size_t i = 0; i < n; i++) {
@@ -203,8 +203,8 @@ static void put_indent(whit_buf *out, const struct ed_doc *doc, int columns)
     for (; columns > 0; columns--) whit_buf_append(out, " ", 1);
 }
 
-/* Returns the number of columns at which the first line starts: it follows from the last line with text before it, and
- * from that line's brackets. */
+/* Returns the column to which the first line of a range at `begin` is indented: that of the last line before it that is
+ * neither blank nor a '#' line, plus one level if that line opens a bracket. */
 static int base_columns(ed *e, uint64_t begin)
 {
     struct ed_doc *doc = e->window->doc;
@@ -246,7 +246,7 @@ bool ed_reindent(ed *e, whit_range lines)
         size_t closers = 0;
         while (!empty && from + closers < at + length && strchr(")]}", text[from + closers])) closers++;
         int columns = base + (depth - (int)closers) * doc->indent_columns;
-        if (!empty && text[from] == '#') /* a directive of the preprocessor keeps its place */
+        if (!empty && text[from] == '#') /* a preprocessor directive keeps its indentation */
             whit_buf_append(&out, text + at, blanks);
         else if (!empty)
             put_indent(&out, doc, columns > 0 ? columns : 0);
@@ -261,7 +261,7 @@ bool ed_reindent(ed *e, whit_range lines)
 
 /* ---- commands ------------------------------------------------------------------------------ */
 
-/* Returns the selected lines, or the paragraph of the cursor. */
+/* Returns the range of the selected lines or, with `paragraph` and no selection, of the cursor's paragraph. */
 static whit_range lines_here(ed *e, bool paragraph)
 {
     whit_range range = ed_selection(ed_cursor(e));

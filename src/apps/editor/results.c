@@ -35,7 +35,7 @@ bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line)
 {
     struct ed_results *results = &e->results;
     if (results->n == RESULTS_MAX) return false;
-    if ((results->n & (results->n - 1)) == 0) { /* the capacity grows by powers of two */
+    if ((results->n & (results->n - 1)) == 0) { /* the capacity doubles whenever n is 0 or a power of two */
         struct ed_item *grown = realloc(results->items, (results->n ? 2 * results->n : 1) * sizeof *grown);
         if (!grown) return false;
         results->items = grown;
@@ -50,14 +50,15 @@ bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line)
     return true;
 }
 
-/* ---- the place that is chosen -------------------------------------------------------------- */
+/* ---- preview of the chosen place ----------------------------------------------------------- */
 
 static bool is_shown(const struct ed_doc *doc, const char *path)
 {
     return doc->buffer->path && !strcmp(doc->buffer->path, path);
 }
 
-/* Returns the document of a place: an open document, or a copy of the file that is freed with the list. */
+/* Returns a place's document: an open one, the current preview, or a new copy of the file that is not in the list of
+ * documents. */
 static struct ed_doc *doc_of(ed *e, const char *path)
 {
     struct ed_results *results = &e->results;
@@ -95,7 +96,7 @@ void ed_results_preview(ed *e)
     e->window->top = top;
 }
 
-/* Shows again the text that was shown before the list. */
+/* Shows the document again that was shown before the preview. */
 static void end_preview(ed *e)
 {
     struct ed_results *results = &e->results;
@@ -152,7 +153,7 @@ void ed_results_next(ed *e)
 
 void ed_results_previous(ed *e)
 {
-    ed_results_go(e, e->results.at - 1); /* before the first place the index is SIZE_MAX */
+    ed_results_go(e, e->results.at - 1); /* before the first place, the index wraps around to SIZE_MAX */
 }
 
 void ed_results_list(ed *e)

@@ -6,21 +6,22 @@
 #include "editor/command.h"
 #include "editor/prompt.h"
 
-/* holds the tree of the project's files */
+/* The tree of the project's files. */
 struct ed_files {
-    struct ed_doc *doc; /* text of the tree; NULL: the tree was not shown yet */
-    /* paths: the files; open: the open folders, each with a slash; lines: a path for each line of the tree */
+    struct ed_doc *doc; /* pad that shows the tree; NULL: not shown yet */
+    /* paths: all files; open: the unfolded folders, each with a final slash; lines: path of each row of the tree */
     char **paths, **open, **lines;
     size_t n_paths, n_open, n_lines;
 };
 
-/* holds the last list of places, and the preview for the list that is open */
+/* The last list of places, and the preview of the list that is open now. */
 struct ed_results {
     char label[64];
     struct ed_item *items;
     size_t n, at;
-    bool was_at;                  /* the person has visited this place */
-    struct ed_doc *from, *peeked; /* from: the text that was shown before, NULL: no preview; peeked: a copy of a file */
+    bool was_at; /* place `at` has been visited */
+    /* from: document to which the preview returns, NULL: no preview; peeked: copy of a file for the preview */
+    struct ed_doc *from, *peeked;
     struct ed_cursor from_cursor;
     uint64_t from_top;
 };
@@ -31,15 +32,15 @@ struct ed_jump {
 };
 
 /* These functions are in results.c. */
-void ed_results_begin(ed *e, const char *label); /* begins a list that no prompt shows yet */
+void ed_results_begin(ed *e, const char *label); /* begins a new list that is not shown in a prompt yet */
 bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line);
 void ed_results_go(ed *e, size_t at);
-void ed_results_preview(ed *e); /* shows the place that is selected in the prompt */
-void ed_results_keep(ed *e);    /* keeps the list of a prompt that closes */
+void ed_results_preview(ed *e); /* shows the place selected in the prompt */
+void ed_results_keep(ed *e);    /* keeps the list of a closing prompt as the last list */
 void ed_results_close(ed *e);
 extern ed_command_fn ed_results_next, ed_results_previous, ed_results_list;
 
-/* The functions of files.c handle the tree of files. ed_files_enter returns true if the key was for the tree. */
+/* files.c: the tree of files. ed_files_enter returns true if it has handled the key. */
 extern ed_command_fn ed_files_toggle;
 bool ed_files_enter(ed *e);
 void ed_files_forget(ed *e, const struct ed_doc *doc);
@@ -50,7 +51,7 @@ void ed_symbols_open(ed *e);
 void ed_definition(ed *e);
 void ed_definition_by_graph(ed *e);
 void ed_references(ed *e);
-/* tells the code graph, an index of the project's definitions, that the text was saved */
+/* updates the code graph after the document was saved */
 void ed_graph_saved(ed *e, const struct ed_doc *doc);
 void ed_graph_close(ed *e);
 

@@ -46,7 +46,7 @@ void whit_screen_cell(whit_screen *screen, int x, int y, int width, whit_style s
     *cell = (whit_cell){.style = (uint8_t)style, .flags = flags};
     for (size_t i = 0; i < n_codes && i < WHIT_CELL_CODES; i++) cell->codes[i] = codes[i];
     if (width < 2) return;
-    if (x + 1 >= screen->n_columns) { /* a wide character that does not fit becomes a blank */
+    if (x + 1 >= screen->n_columns) { /* a wide character that does not fit into the last column becomes a blank */
         *cell = (whit_cell){.codes = {' '}, .style = (uint8_t)style, .flags = flags};
         return;
     }

@@ -32,13 +32,14 @@ typedef enum whit_style {
     WHIT_STYLE_SUGGESTION, /* text suggested by a model */
     WHIT_N_STYLES,
 } whit_style;
-/* These flags are added to a style. */
+/* Flags of a cell, in addition to its style. */
 enum { WHIT_CELL_SELECTED = 1, WHIT_CELL_MATCH = 2, WHIT_CELL_CURSOR = 4, WHIT_CELL_BRACKET = 8, WHIT_CELL_WRONG = 16 };
 
 #define WHIT_CELL_CODES 4
 
 typedef struct whit_cell {
-    /* a character and its combining characters, ended by 0; codes[0] is 0 in the right half of a wide character */
+    /* a character and its combining characters, ended by 0 if there is room; codes[0] is 0 in the right half of a wide
+     * character */
     uint32_t codes[WHIT_CELL_CODES];
     uint8_t style, flags;
 } whit_cell;
@@ -46,22 +47,22 @@ typedef struct whit_cell {
 typedef struct whit_screen {
     int n_columns, n_rows, room_cells;
     whit_cell *cells;
-    int cursor_x, cursor_y; /* place of the cursor; -1: it is hidden */
+    int cursor_x, cursor_y; /* position of the cursor; -1: hidden */
 } whit_screen;
 
-/* Changes the size, which is at least 1 by 1 and at most 1000 by 1000. Returns false if memory runs out; the screen is
- * then unchanged. */
+/* Sets the size, limited to the range 1 x 1 to 1000 x 1000. Returns false if memory runs out; the screen is then
+ * unchanged. */
 bool whit_screen_resize(whit_screen *screen, int n_columns, int n_rows);
 void whit_screen_free(whit_screen *screen);
 void whit_screen_clear(whit_screen *screen);
-/* Puts UTF-8 up to column `limit`; returns the column after it. Characters that glyph.h writes out are written out
- * here, too. Outside of the screen the function has no effect. */
+/* Writes UTF-8 text up to column `limit` (exclusive) and returns the column after it. Characters that glyph.h writes as
+ * codes appear as codes. Outside the screen nothing is written. */
 int whit_screen_put(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text);
 int whit_screen_put_n(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text, size_t n);
-/* Writes one character of `width` columns with its combining characters. */
+/* Writes one character of `width` columns (1 or 2) with its combining characters. */
 void whit_screen_cell(whit_screen *screen, int x, int y, int width, whit_style style, uint8_t flags,
                       const uint32_t *codes, size_t n_codes);
-/* Draws the part of a glyph within the columns [first, limit). */
+/* Draws the part of a glyph that is in the columns first <= x < limit. */
 void whit_screen_glyph(whit_screen *screen, int x, int y, int first, int limit, whit_style style, uint8_t flags,
                        const whit_glyph *glyph);
 void whit_screen_fill(whit_screen *screen, int x, int y, int limit, whit_style style);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ANSWERS_BYTES (1u << 20)
-/* nanoseconds after the question; a key in this time was typed before the person saw the question */
+/* nanoseconds after the question in which a key was probably typed before the person saw it */
 #define HASTE_NS 250000000ull
 
 static const struct known_server {
@@ -69,8 +69,8 @@ static bool is_within(const char *project, const char *folder, size_t n)
     return strlen(project) >= n && !memcmp(project, folder, n) && (!project[n] || project[n] == '/');
 }
 
-/* Reads the stored answer for the nearest folder that is the project or contains it. Returns 1 for yes, 0 for no, and
- * -1 if the question was not asked yet. */
+/* Returns the stored answer for the project or the nearest folder above it: 1 for yes, 0 for no, -1 if there is no
+ * answer. */
 static int read_answer(const char *project)
 {
     char path[PATH_MAX];

@@ -5,15 +5,17 @@
 
 #include "editor/doc.h"
 
-/* The functions of servers.c look for installed language servers. The first is called when no key waits, and returns
- * true if it did something. The second takes the key that answers its question, and returns false if the key is for the
- * text. */
+/* servers.c: looks for installed language servers. ed_servers_look is called when no key waits; it returns true if it
+ * has added a server or opened its question. ed_servers_answer handles a key after the question; it returns false if
+ * the key is not an answer but meant for the text. */
 bool ed_servers_look(ed *e);
 bool ed_servers_answer(ed *e, whit_key key);
 
-/* language.h describes the functions of language.c and language_ask.c. */
-struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc); /* returns NULL if no server is configured */
-/* Starts the server if needed and opens the text in it; returns false if the server does not have the text (yet). */
+/* These functions of language.c and language_ask.c are described in language.h. */
+/* returns NULL if no server is configured for the document's language */
+struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc);
+/* Starts the server and sends it the document if necessary. `asked`: also if the document is large. Returns false if
+ * the server does not have the document (yet). */
 bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked);
 uint64_t ed_server_offset(const struct ed_server *server, const whit_text *text, const json_t *position);
 json_t *ed_server_position(const struct ed_server *server, const whit_text *text, uint64_t offset);

@@ -12,8 +12,8 @@
 
 #define OUTPUT_BYTES (64u << 20)
 #define INPUT_BYTES  (64u << 20)
-#define LINE_BYTES   1000 /* maximum number of bytes of a line of output that is parsed for a place */
-#define FOLDERS_MAX  32   /* maximum nesting of folders that `make` reports entering */
+#define LINE_BYTES   1000 /* maximum length in bytes of an output line that is searched for a place */
+#define FOLDERS_MAX  32   /* maximum nesting of the folders that `make` reports to enter */
 
 static const char *folder_of(const ed *e)
 {
@@ -106,7 +106,7 @@ struct folders {
     size_t n;
 };
 
-/* Follows make's lines "Entering directory 'x'" and "Leaving directory 'x'". */
+/* Updates the stack of folders from make's lines "Entering directory 'x'" and "Leaving directory 'x'". */
 static void follow_make(struct folders *folders, const char *line)
 {
     const char *enters = strstr(line, "Entering directory '"), *name = enters ? strchr(enters, '\'') + 1 : NULL;
@@ -127,7 +127,8 @@ static bool find_file(const ed *e, const struct folders *folders, const char *na
     return written > 0 && written < PATH_MAX && stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-/* Finds the place in a line: FILE:LINE of compilers and grep, also after "-->", or File "FILE", line LINE of Python. */
+/* Finds a place in a line of output: FILE:LINE of compilers and grep, also after "--> ", or Python's File "FILE", line
+ * LINE. */
 static bool find_place(const ed *e, const struct folders *folders, const char *line, char *path, uint64_t *number)
 {
     const char *at = line + strspn(line, " \t"), *colon;
@@ -164,9 +165,9 @@ static void find_places(ed *e)
     free(folders);
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- end of a command ---------------------------------------------------------------------- */
 
-/* Shows one line of output in the message line, and several lines in a window; the keyboard focus stays in the text. */
+/* Shows output of one line in the message line, and longer output in a window; the keyboard focus stays in the text. */
 static void show_output(ed *e)
 {
     struct ed_shell *shell = &e->shell;
@@ -210,7 +211,7 @@ static void put_output(ed *e)
     uint64_t n_removed = shell->kind == ED_SHELL_FILTER ? shell->range.end - shell->range.begin : 0;
     uint64_t at = n_removed ? shell->range.begin : shell->range.end;
     whit_buffer_seal(doc->buffer);
-    doc->buffer->held = true; /* removing the lines and inserting the output are one step of undo */
+    doc->buffer->held = true; /* the removal and the insertion become one step of undo */
     whit_status status = n_removed ? whit_buffer_edit(doc->buffer, at, n_removed, NULL, 0, &error) : WHIT_OK;
     if (status != WHIT_OK)
         ed_complain_error(e, &error);
@@ -223,7 +224,8 @@ static void put_output(ed *e)
 static void finish_command(ed *e)
 {
     struct ed_shell *shell = &e->shell;
-    const int code = whit_piped_end(&shell->child, 0); /* a command that has closed its output is not waited for */
+    /* a command that has closed its output is ended at once, not waited for */
+    const int code = whit_piped_end(&shell->child, 0);
     if (shell->output.size_bytes)
         shell->output.size_bytes = whit_piped_plain(WHIT_ITEMS(char, &shell->output), shell->output.size_bytes);
     if (shell->stopped || code < 0)
@@ -260,7 +262,8 @@ bool ed_shell_pump(ed *e)
         ssize_t n = write(shell->child.in, shell->input.data + shell->n_sent, shell->input.size_bytes - shell->n_sent);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) break;
-        if (n < 0) whit_piped_close_input(&shell->child); /* the command does not read all of its input */
+        /* the command has closed its input before reading all of it */
+        if (n < 0) whit_piped_close_input(&shell->child);
         if (n > 0) shell->n_sent += (size_t)n;
     }
     for (;;) {

@@ -11,13 +11,13 @@
 struct ed_doc;
 typedef struct whit_editor ed;
 
-/* tells how a command's output is used */
+/* How a command's output is used. */
 typedef enum ed_shell_kind {
     ED_SHELL_SHOW,
-    ED_SHELL_MAKE,   /* the output is shown, and its places become the list of results */
-    ED_SHELL_INSERT, /* the output is inserted after a line */
-    ED_SHELL_FORMAT, /* the output becomes the text, if the command succeeds */
-    ED_SHELL_FILTER, /* the output replaces the lines that were the command's input, if it succeeds */
+    ED_SHELL_MAKE,   /* shows the output, and makes the places in it the list of results */
+    ED_SHELL_INSERT, /* inserts the output after a line */
+    ED_SHELL_FORMAT, /* replaces the text by the output if the command succeeds */
+    ED_SHELL_FILTER, /* replaces the lines that were the command's input by its output if it succeeds */
 } ed_shell_kind;
 
 struct ed_shell {
@@ -25,20 +25,20 @@ struct ed_shell {
     ed_shell_kind kind;
     whit_buf input, output;
     size_t n_sent;
-    struct ed_doc *doc; /* text whose `range` is replaced, if the text still has this version */
+    struct ed_doc *doc; /* document whose `range` the output replaces if it still has `version` */
     whit_range range;
     uint64_t version;
     char command[600];
     bool stopped;
-    struct ed_doc *pad; /* output of the last command */
+    struct ed_doc *pad; /* pad with the output of the last command */
 };
 
-/* Starts a command. `range` is a part of the current text: the input for ED_SHELL_FILTER and, if it is not empty, for
- * ED_SHELL_SHOW; a place for ED_SHELL_INSERT. */
+/* Starts a command. `range` in the current text is: for ED_SHELL_FILTER and, if not empty, ED_SHELL_SHOW the command's
+ * input; for ED_SHELL_INSERT the place. */
 void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range range);
 bool ed_shell_runs(const ed *e);
 void ed_shell_stop(ed *e);
-bool ed_shell_pump(ed *e); /* true: the screen must be redrawn */
+bool ed_shell_pump(ed *e); /* returns true if the screen must be redrawn */
 void ed_shell_forget(ed *e, const struct ed_doc *doc);
 void ed_shell_close(ed *e);
 void ed_make(ed *e, const char *arguments);

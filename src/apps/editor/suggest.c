@@ -11,7 +11,8 @@
 #define REST_NS      300000000u
 #define BEFORE_BYTES 6144u
 #define BEHIND_BYTES 2048u
-#define AROUND_BYTES 32768u /* bytes on each side, which is longer than a secret key */
+/* bytes on each side of the cursor that are searched for secret keys; longer than any key */
+#define AROUND_BYTES 32768u
 #define ANSWER_BYTES 8192u
 #define SHOWN_BYTES  2048u
 
@@ -46,7 +47,8 @@ void ed_suggest_drop(ed *e)
     own->text.size_bytes = own->n_shown = 0;
 }
 
-/* Returns whether the last key typed the beginning of the suggestion, whose rest then stays. */
+/* If the last key typed the beginning of the suggestion, removes that beginning and returns true; the rest stays
+ * valid. */
 static bool was_expected(ed *e, uint64_t version, uint64_t offset)
 {
     struct ed_suggestion *own = &e->suggestion;
@@ -89,7 +91,7 @@ void ed_suggest_idle(ed *e)
     size_t n_before = whit_text_read(text, from, buffer, (size_t)(offset - from));
     size_t n_behind = whit_text_read(text, offset, behind, BEHIND_BYTES);
     char *feed = from ? memchr(buffer, '\n', n_before) : NULL;
-    if (feed) { /* the text begins with a whole line */
+    if (feed) { /* begin with a whole line */
         before = feed + 1;
         n_before -= (size_t)(before - buffer);
     }

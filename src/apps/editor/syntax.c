@@ -10,23 +10,23 @@
 
 #define N_SPANS     16
 #define TOKEN_BYTES 12
-/* size of the hash table of words: a power of two, twice the number of words that any language has */
+/* size of the hash table of words: a power of two, at least twice the number of words of any language */
 #define N_SLOTS    1024
-#define MARK_BYTES 8192 /* bytes of text after which the next state is kept */
-/* maximum number of bytes of a line that is coloured at once; longer lines are coloured in parts */
+#define MARK_BYTES 8192 /* minimum distance in bytes between stored states */
+/* maximum number of bytes coloured at once; longer lines are coloured in parts */
 #define LINE_BYTES 4096
 
-/* This file contains all tables, one after another. */
+/* The embedded file contains the tables of all languages, one after another. */
 WHIT_EMBED_FILE("whit_languages", WHIT_LANGUAGES_FILE);
 extern const char whit_languages_begin[];
 
 struct span {
-    /* signs that open and close the span; `close` empty: the line's end closes it */
+    /* signs that open and close the span; empty `close`: the end of the line closes it */
     char open[TOKEN_BYTES], close[TOKEN_BYTES];
     char escape;
     uint8_t style;
-    /* multi: the span may extend over lines; nest: it may contain itself; at_start: it opens only at the beginning of a
-     * line */
+    /* multi: the span may extend over several lines; nest: it may contain itself; at_start: it opens only at the
+     * beginning of a line */
     bool multi, nest, at_start;
 };
 struct slot {
@@ -37,12 +37,12 @@ struct whit_syntax {
     char name[24];
     struct span spans[N_SPANS];
     unsigned n_spans;
-    char word_chars[8]; /* bytes of words in addition to letters, digits and _ */
+    char word_chars[8]; /* characters that words may contain besides letters, digits and _ */
     bool any_case, calls, numbers;
     struct slot slots[N_SLOTS];
     unsigned n_words;
-    uint64_t opens[4]; /* set of the bytes with which a span may begin, a bit for each */
-    int comment;       /* index of the span that the command for comments uses, or -1 */
+    uint64_t opens[4]; /* bit set: bytes with which a span's opening sign begins */
+    int comment;       /* index of the span by which the comment command makes comments, or -1 */
 };
 
 static const char *next_line(const char *line)
@@ -51,8 +51,8 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* Copies the next word of a line of a table into `word` and returns the place after it; returns NULL at the line's
- * end. */
+/* Copies the next word of a table's line into `word` and returns the position after it; returns NULL at the end of the
+ * line. */
 static const char *next_word(const char *at, char *word, size_t room_bytes)
 {
     while (*at == ' ') at++;
@@ -96,7 +96,8 @@ static void add_words(whit_syntax *syntax, const char *at, uint8_t style)
     }
 }
 
-/* Adds a span of a table: span STYLE OPEN CLOSE [ESCAPE] [multi] [nest] [start]; CLOSE "eol" is the end of the line. */
+/* Adds a span from a table's line: span STYLE OPEN CLOSE [ESCAPE] [multi] [nest] [start]. CLOSE "eol" stands for the
+ * end of the line. */
 static void add_span(whit_syntax *syntax, const char *at)
 {
     char word[32];
@@ -156,7 +157,7 @@ static const char *next_table(const char *at)
     return *at ? at : NULL;
 }
 
-/* Returns whether a line "files" or "first" of this table matches the file. */
+/* Returns whether a "files" or "first" line of this table matches the file's name or first line. */
 static bool table_is_for(const char *table, const char *file, const char *first_line)
 {
     char word[32], pattern[64];
@@ -225,8 +226,8 @@ static bool is_word(const whit_syntax *syntax, uint8_t byte)
     return isalnum(byte) || byte == '_' || byte >= 0x80 || (byte && strchr(syntax->word_chars, byte));
 }
 
-/* Reads on inside a span. The state is (span + 1) + 32 * depth, and 0 after the span's end. Returns the offset after
- * the bytes that were read. */
+/* Continues inside a span up to its end or the end of the bytes. The state is (index of the span + 1) + 32 * depth, and
+ * 0 after the span's end. Returns the offset after the bytes read. */
 static size_t read_span(const whit_syntax *syntax, uint32_t *state, const uint8_t *line, size_t at, size_t n, bool ends)
 {
     const struct span *span = &syntax->spans[(*state & 31) - 1];
@@ -236,7 +237,7 @@ static size_t read_span(const whit_syntax *syntax, uint32_t *state, const uint8_
             at += 2;
         } else if (starts(line + at, n - at, span->close, &length)) {
             at += length;
-            /* a doubled sign does not close the span */
+            /* a doubled closing sign is an escape, as in 'it''s' */
             if (span->escape == span->close[0] && at < n && line[at] == (uint8_t)span->escape) {
                 at++;
             } else if (*state >> 5) {
@@ -349,7 +350,7 @@ static void add_mark(whit_syntax_states *states, uint64_t offset, uint32_t state
     if (states->n_marks == states->room) {
         size_t room = states->room ? 2 * states->room : 64;
         void *grown = realloc(states->marks, room * sizeof *states->marks);
-        if (!grown) return; /* the state is read anew the next time */
+        if (!grown) return; /* without memory the state is computed again the next time */
         states->marks = grown;
         states->room = room;
     }
@@ -369,7 +370,7 @@ bool whit_syntax_states_at(whit_syntax_states *states, const whit_syntax *syntax
             high = middle;
     }
     uint64_t at = low ? states->marks[low - 1].offset : 0, marked = at;
-    bool at_end = low == states->n_marks; /* a mark is only appended after the last mark */
+    bool at_end = low == states->n_marks; /* states are only appended after the last stored one */
     *state = low ? states->marks[low - 1].state : 0;
     uint64_t begin = at;
     uint8_t line[LINE_BYTES];

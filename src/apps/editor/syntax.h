@@ -8,36 +8,35 @@
 
 typedef struct whit_syntax whit_syntax;
 
-/* Finds a language by the name of a file, or by a first line that begins with "#!"; NULL means that there is no such
- * language. */
+/* Returns the language of a file, found by its name or by a first line that begins with "#!"; NULL if there is none. */
 whit_syntax *whit_syntax_for(const char *path, const char *first_line);
 void whit_syntax_close(whit_syntax *syntax);
 const char *whit_syntax_name(const whit_syntax *syntax);
-/* Gives the signs that open and close a comment; `close` is empty for a comment that ends with the line. */
+/* Returns the signs that open and close a comment; `close` is "" for a comment that ends with its line. */
 void whit_syntax_comment(const whit_syntax *syntax, const char **open, const char **close);
-/* Returns the i-th language's name; NULL after the last. */
+/* Returns the name of language i, or NULL if i is too large. */
 const char *whit_syntax_language(size_t i, char *name, size_t room_bytes);
 
-/* Colours a part of a line: `state` is the state before it (0 at the beginning of a text), `styles` gets a style per
- * byte (NULL: no styles are written). `ends` tells that the line ends there. Returns the state after the part. */
+/* Colours a part of a line. `state` is the state before the part (0 at the beginning of a text). `styles` gets one
+ * style per byte (NULL: nothing is written). `ends`: the line ends after the part. Returns the state after the part. */
 uint32_t whit_syntax_line(const whit_syntax *syntax, uint32_t state, const uint8_t *line, size_t n, bool ends,
                           uint8_t *styles);
 
-/* Holds the states at the beginnings of a text's lines, as far as they are computed; zero-initialise it. */
+/* Cached states at beginnings of lines of a text; zero-initialise it. */
 typedef struct whit_syntax_states {
     struct {
         uint64_t offset;
         uint32_t state;
-    } * marks; /* (n_marks) states at the beginnings of lines, in the order of their byte offsets */
+    } * marks; /* n_marks states, sorted by offset */
     size_t n_marks, room;
 } whit_syntax_states;
 void whit_syntax_states_free(whit_syntax_states *states);
-/* Drops the states after `offset`, from which on the text has changed. */
+/* Drops the cached states after `offset`; must be called when the text has changed there. */
 void whit_syntax_states_cut(whit_syntax_states *states, uint64_t offset);
-/* This is the number of bytes of text that painting may scan for colours; the rest is scanned in idle time. */
+/* number of bytes that painting may scan for colours; the rest is scanned in idle time */
 #define WHIT_SYNTAX_PAINT_BYTES (64u << 10)
-/* Gives the state at a beginning of a row. Reads at most budget_bytes. If that was too little, it returns false, and
- * *state is a guess: the caller must call it again. */
+/* Computes the state at the beginning of a row from the nearest cached state; scans at most budget_bytes. If that is
+ * not enough, returns false with a guess in *state; calling it again continues. */
 bool whit_syntax_states_at(whit_syntax_states *states, const whit_syntax *syntax, const whit_text *text,
                            uint64_t offset, uint64_t budget_bytes, uint32_t *state);
 

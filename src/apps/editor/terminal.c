@@ -19,7 +19,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define ESCAPE_MS   30 /* milliseconds after which a lone ESC is the Escape key */
+#define ESCAPE_MS   30 /* milliseconds after which a lone ESC byte counts as the Escape key */
 #define STDIN_BYTES (1u << 30)
 
 struct terminal {
@@ -27,9 +27,9 @@ struct terminal {
     bool mouse, is_open;
     whit_screen screen;
     whit_keys keys;
-    uint64_t heard_ns; /* time of the last keys */
+    uint64_t heard_ns; /* time at which bytes were last received */
     whit_editor *editor;
-    int watch, watched; /* inotify: descriptor and watch of the current file; -1: no watch */
+    int watch, watched; /* watch: inotify descriptor; watched: watch of the current file; -1: none */
 };
 
 static volatile sig_atomic_t resized, hung_up;
@@ -40,7 +40,7 @@ static void on_resize(int number)
     resized = 1;
 }
 
-/* Ends the loop at a hangup; the terminal's settings are then restored, in case the terminal still exists. */
+/* Ends the loop when the terminal hangs up. Its settings are then restored, in case it still exists. */
 static void on_hangup(int number)
 {
     (void)number;
@@ -52,12 +52,12 @@ static void send_text(const struct terminal *terminal, const char *text)
     whit_display_send(&terminal->display, text, strlen(text));
 }
 
-/* Writes text to the terminal's clipboard, by OSC 52. */
+/* Copies text to the terminal's clipboard by the escape sequence OSC 52. */
 static void copy_out(void *user, const char *text, size_t n)
 {
     const struct terminal *terminal = user;
     size_t room = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
-    if (n > 256u << 10) return; /* terminals accept no longer text */
+    if (n > 256u << 10) return; /* terminals do not accept longer texts */
     char *encoded = malloc(room);
     if (!encoded) return;
     sodium_bin2base64(encoded, room, (const uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
@@ -84,7 +84,7 @@ static void take_size(struct terminal *terminal, bool tell)
         n_rows = size.ws_row;
     }
     if (tell) whit_display_resize(&terminal->display, n_columns, n_rows);
-    (void)whit_screen_resize(&terminal->screen, n_columns, n_rows); /* if memory runs out, the screen is unchanged */
+    (void)whit_screen_resize(&terminal->screen, n_columns, n_rows); /* without memory the screen keeps its size */
 }
 
 static whit_status begin_screen(struct terminal *terminal, whit_error *error)
@@ -127,7 +127,7 @@ static void end_screen(struct terminal *terminal)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Watches the current file with inotify, so that it need not be polled. */
+/* Watches the current file with inotify, which avoids polling it. */
 static void watch_file(struct terminal *terminal)
 {
     const char *path = whit_editor_path(terminal->editor);
@@ -157,11 +157,11 @@ static void take_keys(struct terminal *terminal, bool final)
         take_key(terminal, key);
 }
 
-/* Milliseconds without a byte after which the end of a paste counts as lost; keys typed later must not become part of
- * it. */
+/* Milliseconds without a byte after which a paste's end mark counts as lost, so that keys typed later do not become
+ * part of the paste. */
 #define PASTE_MS 10000
 
-/* Returns the milliseconds until an unfinished paste is inserted, or -1 if there is no paste. */
+/* Returns after how many milliseconds an unfinished paste must be inserted, or -1 if no paste is in progress. */
 static int paste_wait_ms(const struct terminal *terminal)
 {
     if (!terminal->keys.pasting) return -1;
@@ -171,7 +171,8 @@ static int paste_wait_ms(const struct terminal *terminal)
 
 static whit_status loop(struct terminal *terminal, const volatile bool *stop, whit_error *error)
 {
-    bool idle_work = true, redraw = true, check = false; /* check: the files must be checked for changes by others */
+    /* check: it must be checked whether other programs have changed the files */
+    bool idle_work = true, redraw = true, check = false;
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGWINCH);
@@ -223,7 +224,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         if (n > 0 && fds[0].revents) {
             char bytes[65536];
             ssize_t got = read(terminal->display.in, bytes, sizeof bytes);
-            if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) break; /* the terminal is lost */
+            if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) break; /* the terminal is gone */
             terminal->heard_ns = whit_now_ns();
             if (got > 0 && !whit_keys_feed(&terminal->keys, bytes, (size_t)got))
                 return whit_fail_memory(error, "keys", (size_t)got);
@@ -233,7 +234,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
                 watch_file(terminal);
                 check = true;
             }
-            /* Without a watch, changes by other programs are found only by looking at the files. */
+            /* without inotify, check for changes by other programs after each key */
             if (terminal->watch < 0) check = true;
             redraw = true;
         }

@@ -7,18 +7,18 @@
 #include "editor/suggest.h"
 
 typedef struct whit_edit_options {
-    const char *const *files; /* FILE, FILE:LINE, or "-" for stdin */
+    const char *const *files; /* FILE, FILE:LINE, FILE:LINE:COLUMN, or "-" for standard input */
     size_t n_files;
-    const char *config_path;         /* NULL: $XDG_CONFIG_HOME/whit/edit.conf */
-    const whit_suggester *suggester; /* NULL: there are no suggestions */
+    const char *config_path;         /* settings file; NULL: $XDG_CONFIG_HOME/whit/edit.conf */
+    const whit_suggester *suggester; /* NULL: no suggestions */
     bool read_only, no_journal;
     whit_arrangement arrangement;
-    const char *line;               /* a line of vi's ':' that is run at the start; NULL: there is no such line */
-    const struct whit_panel *panel; /* agent; NULL: there is no agent */
-    const volatile bool *stop;      /* set by a signal; the journals are then written, and the editor ends */
+    const char *line;               /* line of vi's ':' to run at the start, or NULL */
+    const struct whit_panel *panel; /* NULL: no agent */
+    const volatile bool *stop;      /* becomes true at a signal: the journals are then written, and the editor ends */
 } whit_edit_options;
 
-/* Runs until the user quits. *stopped becomes true if a signal ended the editor. Returns WHIT_ERROR_UNSUPPORTED if
+/* Runs the editor until the user quits. *stopped becomes true if a signal ended it. Returns WHIT_ERROR_UNSUPPORTED if
  * there is no terminal. */
 whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_error *error);
 
