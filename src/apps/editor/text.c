@@ -10,7 +10,7 @@
 #define CHUNK_FIRST_BYTES (16u << 10)
 #define CHUNK_LAST_BYTES  (1u << 20)
 
-/* holds inserted bytes, which never move */
+/* A block of inserted bytes; the bytes never move. */
 struct chunk {
     struct chunk *next;
     size_t used_bytes, ready_bytes, capacity_bytes;
@@ -19,7 +19,7 @@ struct chunk {
 
 struct whit_text {
     struct tree tree;
-    struct chunk *chunks; /* list of chunks, newest first */
+    struct chunk *chunks; /* chunks, newest first */
 };
 
 whit_status whit_text_open(whit_text **text, whit_error *error)
@@ -44,7 +44,7 @@ void whit_text_close(whit_text *text)
     free(text);
 }
 
-/* Returns a chunk with n free contiguous bytes; the caller adds them to used_bytes. */
+/* Returns a chunk with n contiguous free bytes, or NULL if memory runs out. The caller increases used_bytes. */
 static struct chunk *chunk_with(whit_text *text, size_t n)
 {
     struct chunk *chunk = text->chunks;
@@ -68,7 +68,7 @@ static whit_status out_of_range(whit_error *error, uint64_t offset, uint64_t n, 
                      (unsigned long long)offset, (unsigned long long)(offset + n), (unsigned long long)size);
 }
 
-/* Cuts a span into pieces and inserts them, several at a time. */
+/* Divides a span into pieces of at most piece_bytes and inserts them, TREE_INSERT_MAX at a time. */
 static bool insert_span(struct tree *tree, uint64_t offset, whit_span span, bool counted, uint64_t piece_bytes)
 {
     while (span.size_bytes) {
@@ -90,7 +90,7 @@ static bool insert_span(struct tree *tree, uint64_t offset, whit_span span, bool
 
 whit_status whit_text_adopt(whit_text *text, const uint8_t *data, uint64_t size_bytes, whit_error *error)
 {
-    uint64_t piece_bytes = size_bytes / 131072; /* larger pieces keep the tree of a huge file small */
+    uint64_t piece_bytes = size_bytes / 131072; /* a huge file gets larger pieces, so that its tree stays small */
     if (piece_bytes < TREE_PIECE_BYTES) piece_bytes = TREE_PIECE_BYTES;
     if (piece_bytes > UINT32_MAX / 2) piece_bytes = UINT32_MAX / 2;
     whit_snapshot before = whit_text_snapshot(text);
@@ -190,7 +190,7 @@ bool whit_text_count(whit_text *text, uint64_t budget_bytes, void (*drop)(void *
     uint64_t done = 0;
     while (text->tree.sum.unknown && done < budget_bytes) {
         whit_span span = tree_count_next(&text->tree);
-        if (!span.size_bytes) break; /* memory ran out, and a later call tries again */
+        if (!span.size_bytes) break; /* memory ran out; a later call tries again */
         if (drop) drop(user, span);
         done += span.size_bytes;
     }

@@ -7,7 +7,8 @@
 #include "base/system.h"
 #include "base/pages.h"
 
-#define RESERVE 32 /* number of nodes in reserve: more than one change takes in a tree of any usual height */
+/* minimum number of free nodes before a change; more than one change needs in a tree of realistic height */
+#define RESERVE 32
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
@@ -57,7 +58,8 @@ static bool add_slab(struct tree *tree, bool is_leaf)
     return true;
 }
 
-/* Fills the pools with the nodes that a change may need, so that it cannot run out of memory halfway. */
+/* Ensures that the pools have the nodes that one change may need, so that it cannot fail halfway. Returns false if
+ * memory runs out. */
 static bool reserve(struct tree *tree)
 {
     for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
@@ -81,7 +83,7 @@ static void *take_node(struct tree *tree, bool is_leaf)
     return node;
 }
 
-/* Frees one node, whose children have been moved to another. */
+/* Frees a node without releasing its children. */
 static void give(struct tree *tree, struct whit_text_node *node)
 {
     push_free(pool_of(tree, node->is_leaf), node);
@@ -95,7 +97,8 @@ void tree_release(struct tree *tree, struct whit_text_node *node)
     give(tree, node);
 }
 
-/* Returns the node itself if this is its only reference, otherwise a copy that replaces it. */
+/* Returns the node itself if it has only one reference, otherwise a copy. The copy takes over the caller's
+ * reference. */
 static struct whit_text_node *own(struct tree *tree, struct whit_text_node *node)
 {
     if (node->refs == 1) return node;
@@ -163,20 +166,21 @@ uint32_t tree_count(const uint8_t *data, uint32_t size)
     return lines;
 }
 
-/* ---- changing ------------------------------------------------------------------------------ */
+/* ---- editing ------------------------------------------------------------------------------- */
 
-/* holds the nodes that replace a node after an edit: 0, 1 (which may be the node itself) or 2 */
+/* The nodes that replace a node after an edit: none, one (maybe the node itself) or two. */
 struct result {
     struct whit_text_node *node[2];
     unsigned n;
 };
 
-/* Returns the number of lines in the first `keep` bytes of a piece; only the smaller part of the piece is read. */
+/* Returns the number of line feeds in the first `keep` bytes of a piece, but `lines` if that is 0 or unknown. Only the
+ * smaller part of the piece is scanned. */
 static uint32_t lines_before(const uint8_t *data, uint32_t size, uint32_t lines, uint32_t keep)
 {
     if (lines == TREE_UNCOUNTED || !lines) return lines;
     if (keep <= size / 2) return tree_count(data, keep);
-    /* A mapped file may have been written to since its lines were counted. */
+    /* A mapped file may have been overwritten since its lines were counted, so the result is limited to 0. */
     uint32_t behind = tree_count(data + keep, size - keep);
     return behind > lines ? 0 : lines - behind;
 }
@@ -221,7 +225,8 @@ static void cut_piece(struct piece piece, uint32_t at, struct piece *left, struc
                             known ? (piece.lines > lines ? piece.lines - lines : 0) : TREE_UNCOUNTED};
 }
 
-/* Inserts one piece if the leaf has space, without rebuilding the leaf: the usual case, typing. */
+/* Inserts one piece without rebuilding the leaf, which is the usual case when typing. Returns false if the leaf has no
+ * room. */
 static bool insert_one(struct leaf *leaf, uint64_t from, struct piece piece)
 {
     unsigned i = 0;
@@ -302,7 +307,7 @@ static struct result replace_in_leaf(struct tree *tree, struct leaf *leaf, uint6
     return (struct result){{&leaf->head, &second->head}, 2};
 }
 
-/* Merges two neighbours that fit into one node; the second node is released. */
+/* Merges two neighbouring nodes whose content fits into one. Returns the merged node; `b` is released. */
 static struct whit_text_node *join_nodes(struct tree *tree, struct whit_text_node *a, struct whit_text_node *b)
 {
     a = own(tree, a);
@@ -331,7 +336,7 @@ static struct result replace_in(struct tree *tree, struct whit_text_node *node, 
     if (node->is_leaf) return replace_in_leaf(tree, (struct leaf *)node, from, to, pieces, n);
     struct inner *inner = (struct inner *)own(tree, node);
     unsigned first = 0;
-    uint64_t begin = 0; /* offset of the child with index `first` */
+    uint64_t begin = 0; /* offset at which child `first` begins */
     while (first + 1 < inner->head.n && from > begin + inner->bytes[first]) begin += inner->bytes[first++];
     unsigned last = first;
     uint64_t last_begin = begin;
@@ -426,7 +431,7 @@ void tree_close(struct tree *tree)
     tree->root = NULL;
 }
 
-/* ---- looking ------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 whit_span tree_piece(const struct whit_text_node *root, uint64_t offset, uint64_t *skipped)
 {
@@ -505,8 +510,8 @@ uint64_t tree_line_start(const struct whit_text_node *root, uint64_t line)
     return offset;
 }
 
-/* Counts the lines of the first uncounted piece below a node with no other reference, and corrects the sums on the
- * way. */
+/* Counts the lines of the first uncounted piece below a node that nothing else references, and updates the sums of the
+ * nodes above the piece. Returns the piece. */
 static whit_span count_below(struct tree *tree, struct whit_text_node *node)
 {
     if (node->is_leaf) {

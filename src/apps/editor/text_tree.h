@@ -8,12 +8,12 @@
 #include "editor/text.h"
 
 #define TREE_FAN 32
-/* maximum number of bytes of a piece; the lines of parts of a longer piece would take long to count */
+/* maximum size of a piece in bytes, since cutting a piece scans up to half of it for line feeds */
 #define TREE_PIECE_BYTES 8192u
 #define TREE_INSERT_MAX  8u
 #define TREE_UNCOUNTED   UINT32_MAX
-/* Nodes are allocated in slabs. The first slab of a kind is small; a later slab is an eighth of all before it, up to a
- * huge page. */
+/* Nodes are allocated in slabs. The first slab of each kind has TREE_SLAB_BYTES; each further slab has an eighth of the
+ * sizes of all before it, at most TREE_SLAB_LAST_BYTES (a huge page). */
 #define TREE_SLAB_BYTES      (64u << 10)
 #define TREE_SLAB_LAST_BYTES (2u << 20)
 
@@ -34,7 +34,8 @@ struct leaf {
 };
 struct inner {
     struct whit_text_node head;
-    uint32_t unknown[TREE_FAN]; /* number of pieces whose lines are not counted yet; `lines` counts 0 for them */
+    /* for each child, the number of pieces below it whose lines are not counted; `lines` includes 0 for these */
+    uint32_t unknown[TREE_FAN];
     uint64_t bytes[TREE_FAN], lines[TREE_FAN];
     struct whit_text_node *child[TREE_FAN];
 };
@@ -50,7 +51,7 @@ struct slab {
     struct slab *next;
     size_t size_bytes;
 };
-/* holds the nodes of one kind: freed nodes in a list, and the unused rest of the newest slab */
+/* Allocator for nodes of one kind: a list of freed nodes, and the unused rest of the newest slab. */
 struct pool {
     struct free_node *freed;
     uint8_t *unused;
@@ -65,17 +66,17 @@ struct tree {
 
 bool tree_open(struct tree *tree);
 void tree_close(struct tree *tree);
-/* Replaces [from, to) by at most TREE_INSERT_MAX pieces, none of them empty. If memory runs out, it returns false and
- * the tree is unchanged. */
+/* Replaces the bytes [from, to) by at most TREE_INSERT_MAX non-empty pieces. If memory runs out, returns false, and the
+ * tree is unchanged. */
 bool tree_replace(struct tree *tree, uint64_t from, uint64_t to, const struct piece *pieces, unsigned n);
 void tree_release(struct tree *tree, struct whit_text_node *node);
 struct sum tree_sum(const struct whit_text_node *node);
 whit_span tree_at(const struct whit_text_node *root, uint64_t size_bytes, uint64_t offset);
-/* Finds the piece that contains `offset`, and the number of its bytes before `offset`. */
+/* Returns the piece that contains `offset`; *skipped gets the number of its bytes before `offset`. */
 whit_span tree_piece(const struct whit_text_node *root, uint64_t offset, uint64_t *skipped);
 uint32_t tree_count(const uint8_t *data, uint32_t size);
-/* Counts the lines of the first piece that is not counted yet, and returns the piece; it is empty if no piece is left,
- * or if memory runs out. */
+/* Counts the lines of the first uncounted piece and returns the piece. The result is empty if all are counted, or if
+ * memory runs out. */
 whit_span tree_count_next(struct tree *tree);
 uint64_t tree_line_at(const struct whit_text_node *root, uint64_t offset);
 uint64_t tree_line_start(const struct whit_text_node *root, uint64_t line);

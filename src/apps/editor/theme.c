@@ -92,14 +92,14 @@ static const struct { const char *name; uint8_t attribute; } attribute_names[] =
 /* clang-format on */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Returns the i-th style's name; NULL after the last. */
+/* Returns the name of style i, "match" for i = WHIT_N_STYLES, and NULL for a larger i. */
 static const char *style_name(size_t i)
 {
     if (i < WHIT_N_STYLES) return style_names[i];
     return i == WHIT_N_STYLES ? "match" : NULL;
 }
 
-/* Makes the theme without colours: attributes such as bold stay, and bars are shown in reverse video. */
+/* Sets the theme without colours: attributes such as bold stay, and bars are shown in reverse video. */
 static void make_plain(whit_theme *theme)
 {
     *theme = dark;
@@ -112,8 +112,8 @@ static void make_plain(whit_theme *theme)
     theme->match = (whit_look){NONE, NONE, WHIT_LOOK_UNDERLINE};
 }
 
-/* Returns whether the terminal's background is light. rxvt, Konsole and others write "ink;paper" in numbers of the 16
- * colours into COLORFGBG; 7 and 9 to 15 are light. */
+/* Returns whether the terminal's background is light. rxvt, Konsole and others set COLORFGBG to "ink;paper", as numbers
+ * of the 16 colours, of which 7 and 9 to 15 are light. */
 static bool is_terminal_light(void)
 {
     const char *colors = getenv("COLORFGBG"), *paper = colors ? strrchr(colors, ';') : NULL;
@@ -227,7 +227,7 @@ int whit_color_256(int32_t color)
         distance += square(levels[near[i]] - parts[i]);
     }
     cube += 36 * near[0] + 6 * near[1] + near[2];
-    int grey = ((parts[0] + parts[1] + parts[2]) / 3 - 3) / 10; /* there are 24 greys: 8, 18 ... 238 */
+    int grey = ((parts[0] + parts[1] + parts[2]) / 3 - 3) / 10; /* the 24 greys of the palette are 8, 18 ... 238 */
     if (grey < 0)
         grey = 0;
     else if (grey > 23)
@@ -274,8 +274,8 @@ static void put_look(whit_buf *out, whit_look look)
     whit_buf_append_str(out, "m");
 }
 
-/* Appends the bytes of a cell. Terminals take a character's width from the system's tables, so a character whose width
- * there differs from its cell is replaced. */
+/* Appends a cell's character. Terminals use the system's tables of widths, so a character whose width there differs
+ * from its cell's is replaced by U+FFFD. */
 static void put_cell(whit_buf *out, const whit_cell *cell, bool wide)
 {
     bool fits = whit_system_columns(cell->codes[0]) == (wide ? 2 : 1);
@@ -303,12 +303,12 @@ bool whit_theme_paint(const whit_theme *theme, const whit_screen *before, const 
     if (clear) whit_buf_append_str(out, "\033[2J");
     size_t empty = out->size_bytes;
     for (int y = 0; y < after->n_rows; y++) {
-        int at = -1; /* column of the terminal's cursor, if it is in this row */
+        int at = -1; /* column of the terminal's cursor in this row, or -1 if it is not known */
         for (int x = 0; x < after->n_columns; x++) {
             size_t i = (size_t)(y * after->n_columns + x);
             const whit_cell *cell = &after->cells[i];
             bool wide = x + 1 < after->n_columns && !cell[1].codes[0];
-            if (!cell->codes[0]) continue; /* the cell is the right half of a wide character */
+            if (!cell->codes[0]) continue; /* right half of a wide character */
             bool same = !clear && is_same_cell(cell, &before->cells[i]) &&
                 (!wide || is_same_cell(cell + 1, &before->cells[i + 1]));
             if (same) continue;
@@ -319,8 +319,8 @@ bool whit_theme_paint(const whit_theme *theme, const whit_screen *before, const 
             look = wanted;
             put_cell(out, cell, wide);
             at = x + 1 + wide;
-            /* After a character beyond ASCII, and in the last column, terminals differ in the place of their cursor, so
-             * it is set anew. */
+            /* terminals disagree about the cursor's position after a non-ASCII character and after the last column, so
+             * it will be set explicitly */
             if (cell->codes[0] > 126 || at >= after->n_columns) at = -1;
         }
     }

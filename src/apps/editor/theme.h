@@ -23,29 +23,30 @@ typedef struct whit_look {
 
 typedef struct whit_theme {
     whit_look looks[WHIT_N_STYLES];
-    whit_look match; /* look of a search's matches */
+    whit_look match; /* look of search matches */
     bool colored;
 } whit_theme;
 
-/* Makes a theme by its name: "auto", "dark", "light" or "plain" (no colours). Returns false for another name, and
- * *theme is unchanged. "auto" is light if COLORFGBG says that the terminal's background is light. */
+/* Sets *theme to a theme by its name: "auto", "dark", "light" or "plain" (no colours). Returns false, with *theme
+ * unchanged, for another name. "auto" chooses "light" if COLORFGBG says that the terminal's background is light,
+ * otherwise "dark". */
 bool whit_theme_named(const char *name, whit_theme *theme);
-/* Applies "STYLE = LOOK": the name of a style ("comment", "match" ...) and a look such as "#808080 italic", "white
- * on #303030" or "default bold". If it is invalid, it returns false with the reason in `why`, and the theme is
- * unchanged. */
+/* Sets the look of one style: `style` is its name ("comment", "match" ...), `look` a text such as "#808080 italic",
+ * "white on #303030" or "default bold". If one of both is invalid, returns false with the reason in `why`, and the
+ * theme is unchanged. */
 bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char *why, size_t why_bytes);
 
 /* Returns the look of a cell: the look of its style, modified by its flags. */
 whit_look whit_theme_look(const whit_theme *theme, const whit_cell *cell);
 
-/* These functions return the nearest of the 256 colours of xterm (of those from 16 on, which no terminal redefines),
- * and of the first 8 colours. WHIT_COLOR_NONE stays, and of 8 colours greys that are neither black nor white become it,
- * too. */
+/* Return the nearest of xterm's 256 colours (only 16 and above, since terminals redefine the others), and of the 8
+ * basic colours. WHIT_COLOR_NONE stays WHIT_COLOR_NONE; whit_color_8() also returns it for greys that are neither black
+ * nor white. */
 int whit_color_256(int32_t color);
 int whit_color_8(int32_t color);
 
-/* Appends the ECMA-48 sequences that turn a terminal's display of `before` into a display of `after`, with 24-bit
- * colours. If `before` is NULL or has another size, the terminal is cleared first. Returns false if memory runs out. */
+/* Appends the ECMA-48 escape sequences that change a terminal's screen from `before` to `after`, with 24-bit colours.
+ * If `before` is NULL or has another size, the terminal is cleared first. Returns false if memory runs out. */
 bool whit_theme_paint(const whit_theme *theme, const whit_screen *before, const whit_screen *after, whit_buf *out);
 
 #endif

@@ -8,11 +8,11 @@
 
 #include "editor/grammar.h"
 
-/* maximum number of bytes of a text that is coloured by a tree; larger texts are coloured by tables */
+/* maximum size in bytes of a text that is coloured by a syntax tree; larger texts are coloured by tables */
 #define TEXT_BYTES  (16u << 20)
 #define SLICE_US    1500
 #define SPANS_MAX   16384
-#define MATCHES_MAX 512 /* limit of matches that a query keeps open */
+#define MATCHES_MAX 512 /* maximum number of matches that a query processes at the same time */
 
 struct span {
     uint64_t begin, end;
@@ -20,12 +20,13 @@ struct span {
 };
 
 struct ed_tree {
-    const struct ed_grammar *grammar; /* NULL: no grammar was found, and it is not looked for again */
+    const struct ed_grammar *grammar; /* NULL: no grammar was found; this is not tried again */
     TSParser *parser;
-    TSTree *tree; /* tree for the colours, edited at every change; the next parse starts from this tree */
+    TSTree *tree; /* latest tree, edited at every change; it gives the colours, and the next parse reuses it */
     TSQueryCursor *cursor;
     whit_text *text;
-    whit_snapshot told, parsed; /* told: the text after the last change; parsed: the text that is being parsed */
+    /* told: the text after the last change that `tree` knows; parsed: the text that is being parsed */
+    whit_snapshot told, parsed;
     bool is_parsing, is_current;
     struct span *spans;
     size_t n_spans;
@@ -82,7 +83,7 @@ bool ed_tree_update(ed *e, struct ed_doc *doc, bool *redraw)
     }
     TSInput input = {&tree->parsed, read_text, TSInputEncodingUTF8};
     TSTree *made = ts->ts_parser_parse(tree->parser, tree->tree, input);
-    if (!made) return true; /* the slice of time is over */
+    if (!made) return true; /* the time slice is over */
     whit_snapshot_release(tree->text, &tree->parsed);
     tree->is_parsing = false;
     if (tree->tree) ts->ts_tree_delete(tree->tree);
@@ -92,8 +93,7 @@ bool ed_tree_update(ed *e, struct ed_doc *doc, bool *redraw)
     return *redraw;
 }
 
-/* Returns the row and column of the end of the `n` bytes from `offset` on, whose beginning has the row and column
- * `at`. */
+/* Returns the position after n bytes of a snapshot that begin at `offset`, whose position is `at`. */
 static TSPoint behind(TSPoint at, const whit_snapshot *snapshot, uint64_t offset, uint64_t n)
 {
     while (n) {
@@ -119,7 +119,7 @@ void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, ui
 {
     struct ed_tree *tree = doc->tree;
     if (!tree || !tree->grammar) return;
-    if (tree->text != doc->buffer->text) { /* the file was read again, and the old text is closed after this call */
+    if (tree->text != doc->buffer->text) { /* the file was read again, and the old text will be closed */
         ed_tree_close(doc);
         return;
     }
@@ -171,7 +171,7 @@ void ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end)
         struct span span = {ts->ts_node_start_byte(capture->node), ts->ts_node_end_byte(capture->node), (uint8_t)style};
         const struct span *last = tree->n_spans ? &tree->spans[tree->n_spans - 1] : NULL;
         if (style == WHIT_STYLE_TEXT || span.end <= begin || span.begin >= end) continue;
-        /* The first of several captures of a node is used. */
+        /* the first capture of a node takes precedence */
         if (last && last->begin == span.begin && last->end == span.end) continue;
         if (ed_grammar_holds(tree->grammar, tree->text, &match)) tree->spans[tree->n_spans++] = span;
     }
@@ -181,7 +181,7 @@ void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t
 {
     const struct ed_tree *tree = doc->tree;
     memset(styles, WHIT_STYLE_TEXT, n);
-    /* Spans are sorted by their beginnings, so that inner spans overwrite outer spans. */
+    /* spans are sorted by their beginnings, so that inner spans overwrite the outer ones */
     for (size_t i = 0; i < tree->n_spans && tree->spans[i].begin < offset + n; i++) {
         const struct span *span = &tree->spans[i];
         if (span->end <= offset) continue;

@@ -10,16 +10,16 @@ struct ed_doc;
 struct whit_editor;
 typedef struct ed_tree ed_tree;
 
-/* Parses for one slice of time; returns true while there is more to do. *redraw becomes true if the colours have
+/* Parses the text for one time slice. Returns true while there is more to do. *redraw becomes true if the colours have
  * changed. */
 bool ed_tree_update(struct whit_editor *e, struct ed_doc *doc, bool *redraw);
-/* Must be called after every change of the text. */
+/* Updates the tree's positions. Must be called after every change of the text. */
 void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
-/* Returns whether there is a syntax tree that gives colours. */
+/* Returns whether the document has a syntax tree, which gives its colours. */
 bool ed_tree_is_there(const struct ed_doc *doc);
-/* Finds the spans of colour in [begin, end), for ed_tree_styles. */
+/* Computes the coloured spans in [begin, end) for ed_tree_styles(). */
 void ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end);
-/* Gives the styles of n bytes from `offset` on, all within the range that was prepared. */
+/* Writes the styles of n bytes that begin at `offset`; they must be in the range given to ed_tree_prepare(). */
 void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t *styles);
 void ed_tree_close(struct ed_doc *doc);
 

@@ -8,11 +8,11 @@
 struct edit {
     uint64_t offset, n_removed, n_inserted;
     const uint8_t *inserted;
-    size_t first_span; /* index of the first span of the removed text */
+    size_t first_span; /* index in `spans` of the removed text's first span */
     uint32_t n_spans;
 };
 struct step {
-    uint32_t parent, redo; /* redo: child to which redo leads; 0: there is no such child */
+    uint32_t parent, redo; /* redo: index of the child step to which redo leads; 0: none */
     size_t first_edit, n_edits;
 };
 
@@ -26,11 +26,11 @@ struct whit_undo {
     size_t n_edits;
     whit_span *spans;
     size_t n_spans;
-    struct step *steps; /* the first step is the text as it was opened */
+    struct step *steps; /* steps[0] is the text as it was opened */
     uint32_t n_steps;
     struct room edits_room, spans_room, steps_room;
     uint32_t current;
-    bool open; /* the next edits join the current step */
+    bool open; /* further edits join the current step */
     whit_undo_fn *watch;
     void *user;
 };
@@ -85,7 +85,7 @@ static void tell_listener(const whit_undo *history, uint64_t offset, uint64_t n_
     if (history->watch) history->watch(history->user, offset, n_removed, n_inserted);
 }
 
-/* Appends the pieces of [offset, offset + n) to `spans`; the caller then counts them. */
+/* Stores the pieces of the text [offset, offset + n) after the end of `spans`; the caller then increases n_spans. */
 static bool keep_spans(whit_undo *history, uint64_t offset, uint64_t n, uint32_t *n_kept)
 {
     *n_kept = 0;
@@ -123,7 +123,7 @@ whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remov
     }
     struct step *step = &history->steps[history->current];
     struct edit *last = step->n_edits ? &history->edits[history->n_edits - 1] : NULL;
-    /* Typing continues the last edit if the new bytes follow the last edit's bytes, in the text and in memory. */
+    /* Typing extends the last edit if the new bytes directly follow its bytes, both in the text and in memory. */
     if (last && !n_remove && last->n_inserted && last->offset + last->n_inserted == offset &&
         last->inserted + last->n_inserted == kept) {
         last->n_inserted += n_insert;
@@ -148,7 +148,7 @@ bool whit_undo_is_open(const whit_undo *history)
 
 static void widen(whit_range *range, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
 {
-    /* The end of the range of earlier edits moves with the text after this edit. */
+    /* Extends the range of earlier edits by this one; the range's end moves with the text. */
     uint64_t end = offset + n_inserted;
     if (range->begin == UINT64_MAX) {
         *range = (whit_range){offset, end};
@@ -177,7 +177,7 @@ static bool apply_edit(whit_undo *history, const struct edit *edit, bool back, w
     return true;
 }
 
-/* Applies all edits of a step; on failure the text is unchanged. */
+/* Undoes (`back`) or redoes all edits of a step. On failure the text is unchanged. */
 static bool apply_step(whit_undo *history, uint32_t number, bool back, whit_range *changed, whit_error *error)
 {
     const struct step *step = &history->steps[number];

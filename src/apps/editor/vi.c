@@ -63,7 +63,7 @@ static void keys_set(struct ed_vi_keys *to, const whit_key *keys, size_t n)
     }
 }
 
-/* ---- positions that edits move ------------------------------------------------------------- */
+/* ---- positions that move with edits -------------------------------------------------------- */
 
 static void move(uint64_t *position, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
 {
@@ -117,7 +117,7 @@ void ed_vi_close(ed *e)
     whit_buf_free(&vi->replaced);
 }
 
-/* ---- where a command ends ------------------------------------------------------------------ */
+/* ---- end of a command ---------------------------------------------------------------------- */
 
 static void reset(ed *e)
 {
@@ -140,7 +140,8 @@ static void remember(ed *e)
     vi->repeat_is_visual = vi->from_visual;
 }
 
-/* Ends a command, or the keys before the text that is typed in insert mode. */
+/* Ends a command or, in insert mode, the keys before the inserted text: records it for '.', and resets counts and
+ * registers. */
 static void finish_command(ed *e)
 {
     struct ed_vi *vi = &e->vi;
@@ -154,13 +155,14 @@ static void finish_command(ed *e)
         vi->typed.n = 0;
         vi->typed_count = vi->typed_register = 0;
     }
-    if (vi->once && vi->mode == ED_VI_NORMAL && !e->prompt.kind) { /* after Ctrl-O and a command, inserting continues */
+    /* Ctrl-O ran one command of normal mode; insert mode continues */
+    if (vi->once && vi->mode == ED_VI_NORMAL && !e->prompt.kind) {
         vi->once = false;
         ed_vi_begin_insert(e, ED_VI_INSERT, 'i');
     }
 }
 
-/* ---- '.', macros --------------------------------------------------------------------------- */
+/* ---- repeat and macros --------------------------------------------------------------------- */
 
 void ed_vi_play(ed *e, const whit_key *keys, size_t n)
 {
@@ -194,7 +196,7 @@ void ed_vi_repeat(ed *e, struct ed_vi_call call)
         ed_vi_select_extent(e, &vi->repeat_extent);
     }
     vi->count = count;
-    /* '.' increments the number of a numbered register: "1p.. puts "1, "2 and "3. */
+    /* '.' increments a numbered register: "1p.. puts "1, "2 and "3 */
     if (vi->repeat_register >= '1' && vi->repeat_register < '0' + ED_VI_NUMBERED - 1) vi->repeat_register++;
     vi->wanted_register = vi->repeat_register;
     ed_vi_play(e, vi->repeat.keys, vi->repeat.n);
@@ -220,7 +222,7 @@ static void end_macro(ed *e)
 {
     struct ed_vi *vi = &e->vi;
     struct ed_vi_keys *macro = &vi->macros[tolower((int)vi->recording) - 'a'];
-    size_t n = e->macro.n ? e->macro.n - 1 : 0; /* the q that ends the macro is left out */
+    size_t n = e->macro.n ? e->macro.n - 1 : 0; /* drop the q that ended the recording */
     if (islower((int)vi->recording)) macro->n = 0;
     for (size_t i = 0; i < n && ed_vi_keys_add(macro, e->macro.keys[i]); i++) {
     }
@@ -239,7 +241,7 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
         reset(e);
         ed_vi_line(e, vi->line);
         if (e->done) return;
-        vi->changed = false; /* '.' does not repeat this command */
+        vi->changed = false; /* '.' must not repeat this command */
         finish_command(e);
         return;
     }
@@ -250,7 +252,7 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
         return;
     }
     vi->last_macro = letter;
-    whit_key *keys = malloc(macro->n * sizeof *keys); /* the keys are copied, because playing them may record others */
+    whit_key *keys = malloc(macro->n * sizeof *keys); /* copied, because playing the macro may record it anew */
     if (!keys) {
         finish_command(e);
         return;
@@ -262,7 +264,7 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
     free(keys);
 }
 
-/* Begins a macro under the name of a letter, or ends the current macro: key q. */
+/* Key q: begins to record a macro under the given letter, or ends the recording. */
 void ed_vi_record_macro(ed *e, struct ed_vi_call call)
 {
     if (e->vi.recording)
@@ -273,9 +275,9 @@ void ed_vi_record_macro(ed *e, struct ed_vi_call call)
         begin_macro(e, call.given);
 }
 
-/* ---- one key ------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------- */
 
-/* Chooses the register of the command that follows. */
+/* Key ": chooses the register of the following command. */
 void ed_vi_choose_register(ed *e, struct ed_vi_call call)
 {
     struct ed_vi *vi = &e->vi;
@@ -288,7 +290,7 @@ void ed_vi_choose_register(ed *e, struct ed_vi_call call)
     finish_command(e);
 }
 
-/* Shows the next (t) or the previous (T) buffer. */
+/* Keys gt and gT: show the next or the previous buffer. */
 void ed_vi_show_buffer(ed *e, struct ed_vi_call call)
 {
     ed_vi_leave_visual(e);
@@ -322,7 +324,8 @@ void ed_vi_open_search(ed *e, struct ed_vi_call call)
     e->find.regex = true;
 }
 
-/* Moves the cursor to the target of a motion or an object, or applies the pending operator up to there. */
+/* Moves the cursor to the target of a motion or object or, if an operator is pending, applies the operator to the
+ * span. */
 static void go(ed *e, struct ed_vi_span span, uint8_t flags)
 {
     struct ed_vi *vi = &e->vi;
@@ -366,7 +369,7 @@ static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
     bool selecting = ed_vi_is_visual(e), more = selecting && vi->anchor != at;
     struct ed_vi_span span = {.begin = at, .end = at};
     if (more && vi->anchor < at) span.begin = vi->anchor;
-    if (more && vi->anchor > at) { /* a backward selection is treated as if it were made forwards */
+    if (more && vi->anchor > at) { /* extend a selection that was made backwards as if it had been made forwards */
         span.end = vi->anchor;
     }
     if (!row->run.object(e, row->how, inner, more, &span)) {
@@ -383,7 +386,8 @@ static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
     else if (vi->mode == ED_VI_VISUAL_LINES)
         vi->mode = ED_VI_VISUAL;
     if (!span.lines && span.end > span.begin) span.end = ed_vi_before(e, span.end);
-    bool on_end = !span.lines && span.end == ed_vi_line_end(e, span.end); /* the line feed is included */
+    /* the object ends with its line's line feed, so select the latter, too */
+    bool on_end = !span.lines && span.end == ed_vi_line_end(e, span.end);
     *ed_cursor(e) = (struct ed_cursor){span.end, ED_NONE, on_end ? ED_VI_LAST_COLUMN : -1};
 }
 
@@ -393,11 +397,11 @@ static void take_operator(ed *e, uint32_t code)
     if (ed_vi_is_visual(e)) {
         ed_vi_operate_visual(e, code);
         finish_command(e);
-    } else if (vi->operator== code) { /* the operator was typed twice, as in dd, cc, yy or gUgU */
+    } else if (vi->operator== code) { /* doubled operator, as in dd, cc, yy or gUgU: it acts on lines */
         uint64_t at = ed_cursor(e)->offset, last = at, next;
         uint32_t count = ed_vi_count(e);
         for (uint32_t n = count; --n && (next = ed_vi_next_line(e, last)) != ED_NONE;) last = next;
-        if (count > 1 && last == at) { /* the operator fails if there is no line below */
+        if (count > 1 && last == at) { /* 2dd and the like fail in the last line */
             ed_vi_fail(e, "there is no line below");
             finish_command(e);
             return;
@@ -418,13 +422,13 @@ static void take_operator(ed *e, uint32_t code)
 static void take_digit(ed *e, uint32_t digit)
 {
     struct ed_vi *vi = &e->vi;
-    /* the count is not limited further, as it may be a line number */
+    /* may be a line number, so it is only limited by overflow */
     if (vi->count <= (UINT32_MAX - 9) / 10) vi->count = vi->count * 10 + digit;
     if (!vi->repeating && vi->typed.n) vi->typed.n--;
     vi->typed_count = ed_vi_count(e);
 }
 
-/* Applies a row whose keys were typed; `typed` is the last key, and `prefix` the key before it, or 0. */
+/* Runs a row of the table. `typed` is the last key, `prefix` the key before it, or 0. */
 static void take_row(ed *e, const struct ed_vi_row *row, uint32_t typed, uint32_t prefix)
 {
     struct ed_vi *vi = &e->vi;
@@ -448,7 +452,7 @@ static uint8_t mode_of_rows(const ed *e)
     return ed_vi_is_visual(e) ? ED_VI_IN_VISUAL : ED_VI_IN_NORMAL;
 }
 
-/* Reports that a key, or the key after a prefix, is not one of vi's keys, and ends the command. */
+/* Reports an unknown key, or an unknown key after a prefix, and ends the command. */
 static void refuse_key(ed *e, uint32_t prefix)
 {
     if (prefix == 'i' || prefix == 'a')
@@ -467,7 +471,7 @@ static void refuse_key(ed *e, uint32_t prefix)
     finish_command(e);
 }
 
-/* Takes the key after a prefix, or the argument of a key. */
+/* Handles the key after a prefix, or the argument of a key. */
 static void pending_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
@@ -481,7 +485,7 @@ static void pending_key(ed *e, whit_key key)
             take_row(e, row, code, 0);
         return;
     }
-    if (prefix & ED_VI_CTRL) key.mods &= (uint8_t)~WHIT_MOD_CTRL; /* C-w C-v means C-w v */
+    if (prefix & ED_VI_CTRL) key.mods &= (uint8_t)~WHIT_MOD_CTRL; /* C-w C-v means the same as C-w v */
     row = key.mods ? NULL : ed_vi_row_find(prefix, code, mode_of_rows(e));
     if (row)
         take_row(e, row, 0, prefix);
@@ -489,16 +493,16 @@ static void pending_key(ed *e, whit_key key)
         refuse_key(e, prefix);
 }
 
-/* Finds the row of a key that begins a command, or follows its count or operator. */
+/* Returns the row for the first key of a command, or for a key after a count or operator; NULL if there is none. */
 static const struct ed_vi_row *row_of_key(const ed *e, whit_key key)
 {
     const struct ed_vi *vi = &e->vi;
     uint32_t code = key.code;
     if (key.mods == WHIT_MOD_CTRL && code < 128) return ed_vi_row_find(0, ED_VI_CTRL | code, mode_of_rows(e));
     if (key.mods) return NULL;
-    if ((code > '0' && code <= '9') || (code == '0' && vi->count)) code = '1'; /* the row of digits serves all digits */
-    /* If the operator's letter is typed again, as in g~~ or gcc, its row after g is taken; for gcc this must come
-     * before the row of c. */
+    if ((code > '0' && code <= '9') || (code == '0' && vi->count)) code = '1'; /* all digits share one row */
+    /* A repeated operator letter, as in g~~ or gcc, means the operator's own row, with prefix g; this test must precede
+     * the lookup of c in gcc. */
     if ((vi->operator& ED_VI_G) && code == (vi->operator& 127)) return ed_vi_row_find('g', code, ED_VI_IN_OPERATOR);
     return ed_vi_row_find(0, code, mode_of_rows(e));
 }
@@ -526,7 +530,7 @@ static bool normal_key(ed *e, whit_key key)
         refuse_key(e, 0);
         return true;
     }
-    bool ends_macro = code == 'q' && e->macro.recording; /* this q takes no letter */
+    bool ends_macro = code == 'q' && e->macro.recording; /* the q that ends a recording takes no letter */
     if (row->argument && !ends_macro)
         vi->pending = row;
     else
@@ -563,7 +567,7 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         bool ends = key.code == WHIT_KEY_ESCAPE || (key.mods == WHIT_MOD_CTRL && (key.code == 'c' || key.code == '['));
         bool literal = ed_vi_is_literal(e);
         if (!ends || (literal && !vi->literal.base)) return ed_vi_insert_key(e, key);
-        if (literal) ed_vi_insert_key(e, key); /* the key ends the number */
+        if (literal) ed_vi_insert_key(e, key); /* the key ends a number typed after Ctrl-V */
         vi->pending = NULL;
         ed_vi_end_insert(e);
         finish_command(e);
@@ -575,12 +579,13 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     return false;
 }
 
-/* Ends the prompt's search: the cursor's selection is the match. */
+/* Called when the search prompt has closed; if `found`, the cursor's selection is the match. Completes vi's search from
+ * `origin`. */
 void ed_vi_searched(ed *e, uint64_t origin, bool found)
 {
     struct ed_vi *vi = &e->vi;
     struct ed_cursor *cursor = ed_cursor(e);
-    /* After the editor's own search, from normal mode, the cursor is put at the beginning of the match. */
+    /* after the editor's own search, put the cursor at the beginning of the match */
     if (!vi->search_pending) {
         if (!ed_vi_is_inserting(e)) *cursor = (struct ed_cursor){ed_selection(cursor).begin, ED_NONE, -1};
         return;
@@ -591,7 +596,7 @@ void ed_vi_searched(ed *e, uint64_t origin, bool found)
     *cursor = (struct ed_cursor){origin, ED_NONE, -1};
     if (found) {
         struct ed_vi_span span = {.begin = origin, .end = to, .jumps = true};
-        /* '.' then repeats the search */
+        /* record n instead of the prompt's keys, so that '.' repeats the search */
         if (!vi->repeating && vi->typed.n) vi->typed.keys[vi->typed.n - 1] = (whit_key){.code = 'n'};
         go(e, span, 0);
     } else {
@@ -600,7 +605,8 @@ void ed_vi_searched(ed *e, uint64_t origin, bool found)
     finish_command(e);
 }
 
-/* Moves the cursor to a place that vi allows: on a character, or in an empty line; not after the last line feed. */
+/* Moves the cursor to a valid position of vi: on a character or in an empty line, not after the last line feed. Also
+ * follows changes of the buffer or selection by other means. */
 void ed_vi_settle(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
@@ -609,12 +615,12 @@ void ed_vi_settle(ed *e, whit_key key)
         vi->asked = true;
         return;
     }
-    if (vi->asked && !ed_vi_is_inserting(e)) { /* the prompt has ended, perhaps with Esc */
-        vi->changed = false;                   /* '.' does not repeat this command */
+    if (vi->asked && !ed_vi_is_inserting(e)) { /* the prompt has closed, maybe with Esc */
+        vi->changed = false;                   /* '.' must not repeat this command */
         finish_command(e);
     }
     vi->asked = false;
-    /* A visual mode ends when another text is shown. */
+    /* showing another buffer ends a visual mode */
     if (ed_vi_is_visual(e) && vi->shown && vi->shown != e->window->doc) vi->mode = ED_VI_NORMAL;
     vi->shown = e->window->doc;
     if (vi->held && vi->held != e->window->doc->buffer) ed_vi_hold(e, false);
@@ -626,7 +632,7 @@ void ed_vi_settle(ed *e, whit_key key)
     struct ed_cursor *cursor = ed_cursor(e);
     if (e->window->n_cursors > 1) return;
     bool selected = cursor->anchor != ED_NONE && cursor->anchor != cursor->offset;
-    /* the mouse or Shift selected the text */
+    /* text was selected by the mouse or with Shift */
     if (selected && (key.mods & WHIT_MOD_SHIFT || key.code == WHIT_KEY_DRAG)) {
         bool forward = cursor->anchor < cursor->offset;
         if (!ed_vi_is_visual(e)) {
@@ -639,7 +645,7 @@ void ed_vi_settle(ed *e, whit_key key)
     } else if (selected) {
         cursor->offset = ed_selection(cursor).begin;
     }
-    /* after a press the anchor stays, since a drag selects from there */
+    /* after a mouse press the anchor stays, since dragging selects from there */
     if (key.code != WHIT_KEY_PRESS) cursor->anchor = ED_NONE;
     uint64_t last = ed_vi_end(e), at = cursor->offset < last ? cursor->offset : last;
     if (cursor->offset > last) at = ed_vi_line_begin(e, last);

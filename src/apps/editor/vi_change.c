@@ -11,9 +11,9 @@
 
 #include <utf8proc.h>
 
-#define CASE_BYTES (64u << 20) /* maximum number of bytes whose case is changed at once */
+#define CASE_BYTES (64u << 20) /* maximum number of bytes whose case one command changes */
 
-/* Begins (`on`) or ends the merging of all edits into one step of undo. */
+/* Starts (`on`) or stops merging all edits of the current buffer into one step of undo. */
 void ed_vi_hold(ed *e, bool on)
 {
     struct ed_vi *vi = &e->vi;
@@ -52,14 +52,14 @@ static void delete_lines(ed *e, uint64_t begin, uint64_t last)
     uint64_t end = whit_text_line_end(ed_text(e), last), size = whit_text_size(ed_text(e));
     if (end < size)
         end++;
-    else if (begin) /* the last line ends the text, so the line end before it is removed */
+    else if (begin) /* the deleted lines end the text, so delete the line end before them */
         begin = ed_vi_before(e, begin);
     if (end > begin) ed_edit(e, begin, end - begin, NULL, 0);
     if (begin > ed_vi_end(e)) begin = ed_vi_end(e);
     ed_vi_place(e, ed_vi_first(e, begin));
 }
 
-/* Removes the text of lines except the first line's indentation. */
+/* Deletes the text of lines, but keeps the first line's indentation. */
 static void empty_lines(ed *e, uint64_t begin, uint64_t last)
 {
     uint64_t from = ed_skip_blanks(e, begin), end = ed_vi_line_end(e, last);
@@ -69,7 +69,7 @@ static void empty_lines(ed *e, uint64_t begin, uint64_t last)
     e->vi.auto_indent = from > begin;
 }
 
-/* Calls `change` for each line, from the last to the first, so that preceding offsets stay valid. */
+/* Calls `change` for each line from the last to the first, so that the offsets of the remaining lines stay valid. */
 static void each_line(ed *e, uint64_t begin, uint64_t last, void (*change)(ed *e, uint64_t line))
 {
     for (uint64_t line = ed_vi_line_begin(e, last);; line = ed_vi_line_begin(e, line - 1)) {
@@ -92,7 +92,7 @@ static utf8proc_int32_t turned(utf8proc_int32_t code, uint32_t how)
     return lower;
 }
 
-/* Changes letters to upper case ('U'), to lower case ('u'), or the other way round ('~'). */
+/* Changes letters to upper case ('U'), to lower case ('u'), or to the opposite case ('~'). */
 void ed_vi_turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how)
 {
     size_t n = (size_t)(end - begin), length;
@@ -125,7 +125,7 @@ static void toggle_comments(ed *e, uint64_t begin, uint64_t last)
     ed_vi_run(e, "toggle-comment");
 }
 
-/* Applies an operator to whole lines, from the line that begins at `begin` to the line that contains `last`. */
+/* Applies an operator to whole lines: from the line that begins at `begin` to the line that contains `last`. */
 void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t last)
 {
     uint64_t behind = whit_text_line_end(ed_text(e), last);
@@ -137,7 +137,7 @@ void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t last)
     case 'c': empty_lines(e, begin, last); break;
     case '<':
     case '>':
-        last = ed_vi_line_end(e, last); /* the end of the line is still in it when the line gets shorter */
+        last = ed_vi_line_end(e, last); /* use the line's end, which stays in the line when outdenting shortens it */
         for (uint32_t n = e->vi.from_visual ? ed_vi_count(e) : 1; n-- && n < 64;) {
             uint64_t size = whit_text_size(ed_text(e));
             each_line(e, begin, last, code == '>' ? indent : ed_outdent_line);
@@ -199,8 +199,8 @@ void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span)
     if (!lines && span.inclusive) {
         if (end < ed_vi_line_end(e, end)) end = ed_vi_behind(e, end);
     } else if (!lines && !span.is_fixed && end > begin && end == ed_vi_line_begin(e, end)) {
-        /* A motion to the beginning of a line ends at the end of the line before. The operator acts on whole lines if
-         * only blanks precede the motion's beginning. */
+        /* A motion that ends at the beginning of a line is shortened to the end of the previous line. If only blanks
+         * precede its beginning, the operator acts on whole lines. */
         lines = only_blanks_before(e, begin);
         end = ed_vi_before(e, end);
     }
@@ -275,7 +275,7 @@ void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space)
     if (cursor != ED_NONE) ed_vi_place(e, cursor);
 }
 
-/* Adds the count to the number at the cursor, or to the next number of the line. */
+/* Keys C-a and C-x: add the count to, or subtract it from, the number at the cursor or the next number in the line. */
 void ed_vi_change_number(ed *e, struct ed_vi_call call)
 {
     int64_t delta = call.how == 'a' ? (int64_t)ed_vi_count(e) : -(int64_t)ed_vi_count(e);
@@ -285,7 +285,7 @@ void ed_vi_change_number(ed *e, struct ed_vi_call call)
     char text[72];
     uint64_t begin = at, from;
     while (begin > line && isxdigit(whit_layout_byte(layout, begin - 1))) begin--;
-    for (from = begin; from < end; from++) /* the loop looks for a number 0x... that ends at or after the cursor */
+    for (from = begin; from < end; from++) /* find a number 0x... that ends at or after the cursor */
         if (whit_layout_byte(layout, from) == '0' && (whit_layout_byte(layout, from + 1) | 32) == 'x' &&
             isxdigit(whit_layout_byte(layout, from + 2)))
             break;
@@ -315,7 +315,7 @@ void ed_vi_change_number(ed *e, struct ed_vi_call call)
     bool padded = text[0] == '0' && width > 1;
     minus = !hex && begin > line && whit_layout_byte(layout, begin - 1) == '-';
     int n;
-    if (hex) { /* all letters of the result get the case of the number's last letter */
+    if (hex) { /* the letters of the result get the case of the old number's last letter */
         bool upper = false;
         for (const char *digit = text; *digit; digit++)
             if (isalpha((uint8_t)*digit)) upper = isupper((uint8_t)*digit);
@@ -334,7 +334,7 @@ void ed_vi_change_number(ed *e, struct ed_vi_call call)
     ed_vi_place(e, begin + (uint64_t)n - 1);
 }
 
-/* ---- one key ------------------------------------------------------------------------------- */
+/* ---- actions of single keys ---------------------------------------------------------------- */
 
 void ed_vi_delete_chars(ed *e, struct ed_vi_call call)
 {
@@ -353,7 +353,7 @@ void ed_vi_substitute_chars(ed *e, struct ed_vi_call call)
     ed_vi_operate(e, 'c', (struct ed_vi_span){.begin = at, .end = to, .is_fixed = true});
 }
 
-/* Returns an offset in the last of the counted lines. */
+/* Returns an offset in the last of `count` lines that begin with the line at `line`. */
 static uint64_t last_counted_line(ed *e, uint64_t line)
 {
     uint64_t next;
@@ -411,7 +411,7 @@ void ed_vi_open_line(ed *e, struct ed_vi_call call)
     bool above = call.how == 'O';
     uint64_t at = ed_cursor(e)->offset, begin = ed_vi_line_begin(e, at);
     if (!ed_vi_may_change(e)) return;
-    if (above) { /* the new line gets the indentation of this line */
+    if (above) { /* copy the indentation of the cursor's line */
         uint64_t blanks = ed_skip_blanks(e, begin), end = ed_vi_line_end(e, begin);
         char text[256];
         size_t n = (size_t)((blanks < end ? blanks : end) - begin);

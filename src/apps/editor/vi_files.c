@@ -55,8 +55,7 @@ static void read_again(ed *e)
     if (ed_read_again(e)) ed_say(e, "the file was read again");
 }
 
-/* Closes the window. With the last window of a text it also closes the text, and asks a question if that is not
- * saved. */
+/* Closes the window. If it is the only one, closes its buffer; unless `force` is set, asks about unsaved changes. */
 static void quit(ed *e, bool force)
 {
     if (e->root != e->window) {
@@ -91,9 +90,10 @@ void ed_vi_set(ed *e, const char *option)
     }
 }
 
-/* ---- the table ----------------------------------------------------------------------------- */
+/* ---- commands of vi's line ----------------------------------------------------------------- */
 
-/* Passes the word at *at if it is `name`, or a beginning of `name` that is at least as long as `least`. */
+/* Advances *at past a word that is a prefix of `name` and at least as long as `least`. Returns false for another
+ * word. */
 bool ed_vi_takes(const char **at, const char *least, const char *name)
 {
     size_t n = 0;
@@ -115,7 +115,7 @@ bool ed_vi_files(ed *e, const char *at)
         char path[PATH_MAX];
         if (*at)
             ed_save_under(e, ed_typed_path(at, path), force);
-        else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the word is the editor's own command */
+        else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the editor's own command "save" */
             ed_save(e, e->window->doc, force);
         else
             ed_vi_fail(e, "':saveas FILE' needs a name");
@@ -231,11 +231,11 @@ static void start_shell(ed *e, ed_shell_kind kind, const char *command, whit_ran
     char expanded[sizeof e->shell.command];
     bool changes = kind == ED_SHELL_INSERT || kind == ED_SHELL_FILTER;
     if (!ed_vi_expand(e, command, expanded, sizeof expanded) || (changes && !ed_vi_may_change(e))) return;
-    ed_vi_hold(e, false); /* the command's output becomes a step of undo of its own when it arrives */
+    ed_vi_hold(e, false); /* the command's output will be a step of undo of its own */
     ed_shell_start(e, kind, expanded, range);
 }
 
-/* Runs ":r FILE": inserts the text of a file after a line. */
+/* Runs ":r FILE": inserts a file's text at the offset lines.end. */
 static void read_file(ed *e, const char *name, whit_range lines)
 {
     char path[PATH_MAX];
@@ -284,7 +284,7 @@ bool ed_vi_takes_rest(const char *at)
     if (!reads && !ed_vi_takes(&at, "w", "write")) return false;
     const char *word_end = at;
     ed_vi_skip_blanks(&at);
-    return *at == '!' && (reads || at > word_end); /* ":w!" is no command of the shell */
+    return *at == '!' && (reads || at > word_end); /* ":w!" forces writing, while ":w !" runs a shell command */
 }
 
 bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at)

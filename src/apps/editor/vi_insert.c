@@ -24,7 +24,8 @@ void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key)
     vi->count = vi->operator_count = 0;
 }
 
-/* Begins another insertion, because the cursor was moved: a new step of undo, and '.' repeats only that insertion. */
+/* Called when the cursor is moved in insert mode: begins a new step of undo and a new insertion, so that '.' repeats
+ * only the text typed from now on. */
 static void begin_again(ed *e)
 {
     struct ed_vi *vi = &e->vi;
@@ -44,7 +45,7 @@ static bool only_blanks(ed *e, uint64_t line)
     return ed_skip_blanks(e, line) >= ed_vi_line_end(e, line);
 }
 
-/* Removes automatic indentation from a line in which no text was typed after it. */
+/* Deletes automatic indentation if its line contains nothing else. */
 static void drop_indent(ed *e, uint64_t at)
 {
     uint64_t line = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at);
@@ -58,7 +59,7 @@ static void repeat_insert(ed *e)
     const struct ed_vi_keys *from = vi->repeating ? &vi->repeat : &vi->typed;
     size_t first = vi->insert_from, n_keys = from->n > first ? from->n - first : 0;
     if (n_keys && from->keys[from->n - 1].code == WHIT_KEY_ESCAPE)
-        n_keys--; /* the Esc that ends inserting is not repeated */
+        n_keys--; /* the Esc that ended insert mode is not repeated */
     vi->insert_count = 1;
     if (n < 2 || !n_keys) return;
     whit_key *keys = malloc(n_keys * sizeof *keys);
@@ -95,7 +96,7 @@ void ed_vi_end_insert(ed *e)
     vi->auto_indent = vi->block_appends = false;
 }
 
-/* Replaces a character in the mode of R, and remembers the old one, which backspace restores. */
+/* In replace mode, replaces the character at the cursor and stores the old one for backspace. */
 static void overwrite(ed *e, uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
@@ -136,7 +137,7 @@ static void delete_back_to(ed *e, uint64_t to)
     if (to < at) ed_edit(e, to, at - to, NULL, 0);
 }
 
-/* Returns the beginning of the word before an offset, or the beginning of the line. */
+/* Returns the beginning of the word before the offset `to`, at least `line`, the beginning of the line. */
 static uint64_t word_begin(ed *e, uint64_t line, uint64_t to)
 {
     while (to > line && !ed_vi_class(e, ed_vi_before(e, to), false)) to = ed_vi_before(e, to);
@@ -154,7 +155,7 @@ void ed_vi_typed_register(ed *e, struct ed_vi_call call)
         ed_paste(e, reg.text, reg.n_bytes);
 }
 
-/* Inserts a character literally; in replace mode it overwrites another character. */
+/* Inserts a character literally; in replace mode it replaces the character at the cursor. */
 static void insert_code(ed *e, uint32_t code)
 {
     uint8_t text[4];
@@ -167,7 +168,7 @@ static void insert_code(ed *e, uint32_t code)
     }
 }
 
-/* Returns the code point that a key after Ctrl-V inserts; UINT32_MAX if the key has no code point. */
+/* Returns the code point that a key after Ctrl-V inserts, or UINT32_MAX. */
 static uint32_t literal_code(whit_key key)
 {
     static const struct {
@@ -192,9 +193,9 @@ static int digit_value(uint32_t code)
     return letter >= 'a' && letter <= 'f' ? (int)letter - 'a' + 10 : 99;
 }
 
-/* Takes a key after Ctrl-V: up to three decimal digits, o and three octal digits, x and two, u and four or U and
- * eight hexadecimal digits, or the key itself. Returns false if the number ends before this key, which is then
- * another key. */
+/* Handles a key after Ctrl-V: up to three decimal digits, o and three octal digits, x and two, u and four or U and
+ * eight hexadecimal digits, or any other key. Returns false if this key ends the number and must be handled as
+ * usual. */
 static bool literal_key(ed *e, whit_key key)
 {
     static const struct {
@@ -270,7 +271,7 @@ static bool control_key(ed *e, uint32_t code)
     struct ed_vi *vi = &e->vi;
     const struct ed_vi_row *row = ed_vi_row_find(0, ED_VI_CTRL | code, ED_VI_IN_INSERT);
     if (!row) return false;
-    /* the editor's usual command of this key would select, cut or delete more than anyone expects here */
+    /* the editor's own command for this key would select, cut or delete more than one expects in insert mode */
     if (row->effect == ED_VI_NOTHING) {
         ed_complain(e, "C-%c does nothing in insert mode", (char)code);
     } else if (row->argument) {
@@ -296,7 +297,7 @@ void ed_vi_paste_typed(ed *e, const char *text, size_t n)
     ed_paste(e, text, n);
 }
 
-/* Handles a key in insert mode; returns false if vi does not use the key. */
+/* Handles a key in insert or replace mode. Returns false if the key is not one of vi's. */
 bool ed_vi_insert_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
@@ -333,7 +334,7 @@ bool ed_vi_insert_key(ed *e, whit_key key)
         uint64_t line = ed_vi_line_begin(e, ed_cursor(e)->offset);
         ed_vi_run(e, "new-line");
         uint64_t at = ed_cursor(e)->offset, first = ed_skip_blanks(e, at);
-        /* The line's own blanks are removed: the new indentation is enough. */
+        /* drop the blanks that followed the cursor, since the new line is already indented */
         if (e->window->n_cursors == 1 && first > at) ed_edit(e, at, first - at, NULL, 0);
         if (bare && e->window->n_cursors == 1) drop_indent(e, line);
         vi->auto_indent = true;

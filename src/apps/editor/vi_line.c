@@ -13,15 +13,16 @@
 
 #define GLOBAL_LINES_MAX 1000000u
 #define PATTERN_BYTES    512
-#define LINE_BYTES       1024 /* size of a line, which is that of a prompt's text */
+#define LINE_BYTES       1024 /* maximum size of a line in bytes; equal to that of a prompt's text */
 
 struct range {
-    uint64_t first, last; /* byte offsets of the beginnings of the first and the last line */
-    int n_given;          /* number of addresses given, 0 to 2 */
-    bool beyond;          /* an address exceeds the last line */
+    uint64_t first, last; /* offsets at which the range's first and last line begin */
+    int n_given;          /* number of addresses in the range, 0 to 2 */
+    bool beyond;          /* an address was greater than the last line */
 };
 
-/* Copies the text up to the next `delimiter` and moves past it; a delimiter after a backslash belongs to the text. */
+/* Copies text up to the next `delimiter` and advances *at past the delimiter. A delimiter after a backslash is copied
+ * without the backslash. */
 static void take_part(const char **at, char delimiter, char *part, size_t room)
 {
     size_t n = 0;
@@ -39,7 +40,7 @@ static void take_part(const char **at, char delimiter, char *part, size_t room)
 bool ed_vi_pattern(const char *pattern, char *text, size_t room)
 {
     size_t n = 0;
-    const char *members = NULL; /* first member of the open class of characters; NULL outside of a class */
+    const char *members = NULL; /* first character of the current [class], or NULL outside a class */
     for (; *pattern && n + 16 < room; pattern++) {
         bool word = !members && pattern[0] == '\\' && (pattern[1] == '<' || pattern[1] == '>');
         if (word) n += (size_t)snprintf(text + n, room - n, *++pattern == '<' ? "\\b(?=\\w)" : "\\b(?<=\\w)");
@@ -76,7 +77,7 @@ static bool set_pattern(ed *e, const char *pattern, const char *flags)
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-/* Parses one address; returns false if no address follows, or if it is invalid (then *wrong is set). */
+/* Parses one address of a range. Returns false if there is no address, or with *wrong set if it is invalid. */
 static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bool *beyond)
 {
     char *behind;
@@ -172,7 +173,7 @@ static bool take_range(ed *e, const char **at, struct range *range)
 
 /* ---- :s ------------------------------------------------------------------------------------ */
 
-/* Converts vi's replacement to the editor's: & and \1 become $0 and $1. */
+/* Converts vi's replacement to the editor's notation: & and \1 become $0 and $1, and \r becomes \n. */
 static void take_replacement(const char *from, char *to, size_t room)
 {
     size_t n = 0;
@@ -208,7 +209,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         flags = arguments;
         if (!set_pattern(e, pattern, flags)) return;
         if (strcmp(replacement, "~")) take_replacement(replacement, e->find.by, sizeof e->find.by);
-    } else { /* the last substitution is repeated */
+    } else { /* repeat the last substitution */
         flags = arguments;
         if (!set_pattern(e, "", flags)) return;
     }
@@ -244,7 +245,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         *ed_cursor(e) = (struct ed_cursor){match.end, begin, -1};
         ed_replace_here(e);
         end += whit_text_size(ed_text(e)) - size;
-        at = ed_cursor(e)->offset; /* the place after the replacement */
+        at = ed_cursor(e)->offset; /* the offset after the replacement */
         last_change = line = ed_vi_line_begin(e, e->find.after);
         if (!all) at = whit_text_line_end(ed_text(e), e->find.after) + 1;
         if (e->find.ended || at > end || at > whit_text_size(ed_text(e))) break;
@@ -290,7 +291,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
             match.begin <= ed_vi_line_end(e, line);
         if (has && match.begin == match.end && match.begin < line) has = false;
         if (has == without) {
-            if (!has && !without) { /* lines up to the next match are skipped */
+            if (!has && !without) { /* continue at the line of the next match */
                 if (!ed_search_forward(e, ed_text(e), line, ED_NONE, &match) || match.begin < line) break;
                 uint64_t next = ed_vi_line_begin(e, match.begin);
                 if (next > range.last || next <= line) continue;
@@ -336,9 +337,10 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
                n, vi->n_substituted);
 }
 
-/* ---- lines --------------------------------------------------------------------------------- */
+/* ---- commands on lines --------------------------------------------------------------------- */
 
-/* Runs :m and :t, which move or copy lines to after the line of an address; 0 is before the first line. */
+/* Runs :m and :t, which move or copy lines to after the line of the given address; address 0 means before the first
+ * line. */
 static void move_or_copy(ed *e, struct range range, const char *arguments, bool copies)
 {
     uint64_t target;
@@ -356,7 +358,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
         ed_vi_fail(e, "lines cannot be moved into themselves");
         return;
     }
-    bool behind = to > size; /* the target is a last line without a line feed, so a line feed is put before the lines */
+    /* the target is the last line and has no line feed, so the lines are inserted after a line end */
+    bool behind = to > size;
     if (!copies && behind && end == size) return;
     size_t n = (size_t)(end - range.first);
     if (n > ED_VI_BYTES_MAX || !ed_vi_may_change(e)) return;
@@ -377,11 +380,12 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
         n += n_ending;
     }
     if (ed_edit(e, to, 0, text, n)) {
-        uint64_t at = to + n - (behind ? 0 : 1); /* an offset in the last of the lines */
+        uint64_t at = to + n - (behind ? 0 : 1); /* an offset inside the last inserted line */
         if (!copies) {
             uint64_t first = range.first, length = end - range.first;
             if (to <= first) first += n;
-            if (!fed && first) { /* the lines' last one lacked a line end, so the line end before them is removed */
+            /* the last moved line had no line end, so delete the line end before the lines instead */
+            if (!fed && first) {
                 unsigned n_before = first > 1 && whit_layout_byte(ed_layout(e), first - 2) == '\r' ? 2 : 1;
                 first -= n_before;
                 length += n_before;
@@ -394,8 +398,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
     free(text);
 }
 
-/* Plays :normal KEYS at the cursor or in each line of a range. Lines are found by number, so that no line is visited
- * twice after edits above it. */
+/* Runs :normal KEYS: plays the keys at the cursor, or in each line of a range. Lines are addressed by number, so edits
+ * that add or remove lines move the later ones. */
 static void normal(ed *e, struct range range, const char *arguments)
 {
     struct ed_vi *vi = &e->vi;
@@ -415,13 +419,13 @@ static void normal(ed *e, struct range range, const char *arguments)
     for (uint64_t i = 0; i < n_lines && !e->done && !e->prompt.kind && e->window->doc == doc; i++) {
         if (range.n_given) {
             uint64_t line = ed_vi_nth_line(e, first + i + 1);
-            if (whit_text_line_at(ed_text(e), line) < first + i) break; /* the text has fewer lines now */
+            if (whit_text_line_at(ed_text(e), line) < first + i) break; /* edits have removed the remaining lines */
             *ed_cursor(e) = (struct ed_cursor){line, ED_NONE, -1};
         }
         vi->failed = false;
         ed_vi_play(e, keys.keys, keys.n);
         if (!e->done && e->prompt.kind) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0);
-        if (!e->done) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0); /* ends an incomplete command */
+        if (!e->done) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0); /* cancels an incomplete command */
     }
     free(keys.keys);
 }
@@ -503,7 +507,7 @@ static bool of_lines(ed *e, struct range range, const char *at)
     return true;
 }
 
-/* Moves past the parts of /a/b/flags, in which a bar stands for itself. */
+/* Returns the position after the two parts of /a/b/flags, in which bars are literal. */
 static const char *substitute_end(const char *at)
 {
     char delimiter = *at, part[1];
@@ -514,8 +518,8 @@ static const char *substitute_end(const char *at)
     return at;
 }
 
-/* Returns the end of the command at `at`, which is its bar or the line's end. A bar after a backslash is literal; the
- * commands of :g, :v and :normal may contain bars. */
+/* Returns the end of the command at `at`: its bar or the end of the line. A bar after a backslash is literal; :g, :v,
+ * :normal and others extend to the end of the line. */
 static const char *command_end(const char *at)
 {
     const char *word = at;
@@ -561,7 +565,7 @@ static void run_command(ed *e, struct range range, const char *at)
     }
 }
 
-/* Runs the commands of a line, with bars between them, up to the first command that fails or asks a question. */
+/* Runs the commands of a line, separated by bars, until one fails or asks a question. */
 static void run_line(ed *e, const char *line)
 {
     for (const char *at = line;; at++) {
@@ -587,7 +591,8 @@ void ed_vi_line(ed *e, const char *line)
     struct ed_vi *vi = &e->vi;
     bool once = vi->once, asked = vi->asked;
     if (line != vi->line) snprintf(vi->line, sizeof vi->line, "%s", line);
-    vi->failed = vi->once = vi->asked = false; /* the keys of a ':normal' end neither Ctrl-O nor the prompt */
+    /* so that keys played by :normal do not end Ctrl-O's mode or the prompt */
+    vi->failed = vi->once = vi->asked = false;
     run_line(e, line);
     if (e->done) return;
     vi->once = once;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_NS 1000000000ull /* nanoseconds in which the beginning of a mapping waits for its next key */
+#define WAIT_NS 1000000000ull /* nanoseconds that keys which begin a mapping wait for the next key */
 
 enum { NORMAL = 1, INSERT = 2, VISUAL = 4 };
 
@@ -22,7 +22,7 @@ static const struct {
     {"xmap", VISUAL},         {"xnoremap", VISUAL},
 };
 
-/* ---- notation ------------------------------------------------------------------------------ */
+/* ---- notation of keys ---------------------------------------------------------------------- */
 
 static bool named_key(const char *name, size_t n, whit_key *key)
 {
@@ -94,7 +94,7 @@ bool ed_vi_map(ed *e, const char *line, char *why, size_t why_bytes)
     return true;
 }
 
-/* ---- playing ------------------------------------------------------------------------------- */
+/* ---- applying mappings --------------------------------------------------------------------- */
 
 static uint8_t mode_of(const ed *e)
 {
@@ -110,7 +110,7 @@ static bool begins_with(const struct ed_mapping *mapping, const whit_key *keys, 
     return true;
 }
 
-/* Plays keys without applying mappings. */
+/* Plays keys; mappings are not applied to them. */
 static void play_plain(ed *e, const whit_key *keys, size_t n)
 {
     whit_key copy[ED_MAP_PLAYED_MAX];
@@ -139,7 +139,7 @@ bool ed_vi_map_key(ed *e, whit_key key)
         const struct ed_mapping *mapping = &vi->mappings[i];
         if (!(mapping->modes & mode_of(e)) || !begins_with(mapping, vi->begun, vi->n_begun)) continue;
         if (mapping->n_typed == vi->n_begun)
-            found = mapping; /* the last definition of a mapping counts */
+            found = mapping; /* the last matching definition takes precedence */
         else
             longer = true;
     }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BRACKET_BYTES 1000000u /* maximum number of bytes that are searched, so that a key does not wait longer */
+#define BRACKET_BYTES 1000000u /* maximum number of bytes searched for a bracket, which bounds the delay of the key */
 
 uint64_t ed_vi_line_begin(ed *e, uint64_t at)
 {
@@ -65,7 +65,8 @@ uint64_t ed_vi_first(ed *e, uint64_t at)
     return end > begin ? ed_vi_before(e, end) : begin;
 }
 
-/* Returns the offset of a column in a line. Columns are those of the whole line, not of its wrapped rows. */
+/* Returns the offset of a column in the line that begins at `line`. Columns are counted in the whole line, not in
+ * wrapped rows. */
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column)
 {
     whit_layout *layout = ed_layout(e);
@@ -90,7 +91,8 @@ int ed_vi_column(ed *e, uint64_t at)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-/* Moves to the next words: keys w and W. For an operator, the last word ends at the end of its line at the latest. */
+/* Keys w and W: moves n words forwards. `stays` (an operator is pending): the last word does not extend beyond its
+ * line. */
 static bool words_forward(ed *e, uint64_t *to, uint32_t n, bool big, bool stays)
 {
     uint64_t end = ed_vi_end(e), at = *to;
@@ -126,7 +128,7 @@ static bool words_back(ed *e, uint64_t *to, uint32_t n, bool big)
     return true;
 }
 
-/* Moves to the ends of words: keys e and E. `stays` means that cw at the end of a word stays there. */
+/* Keys e and E: moves to the end of the n-th word. `stays` (for cw): the end of the current word counts, too. */
 static bool word_ends_forward(ed *e, uint64_t *to, uint32_t n, bool big, bool stays)
 {
     uint64_t end = ed_vi_end(e), at = *to;
@@ -151,7 +153,7 @@ static bool word_ends_forward(ed *e, uint64_t *to, uint32_t n, bool big, bool st
     return true;
 }
 
-/* Moves back to the ends of words: keys ge and gE. */
+/* Keys ge and gE: moves back to the end of the n-th previous word. */
 static bool word_ends_back(ed *e, uint64_t *to, uint32_t n, bool big)
 {
     uint64_t at = *to;
@@ -167,7 +169,7 @@ static bool word_ends_back(ed *e, uint64_t *to, uint32_t n, bool big)
     return true;
 }
 
-/* ---- in a line ----------------------------------------------------------------------------- */
+/* ---- characters in a line ------------------------------------------------------------------ */
 
 static bool has_code(ed *e, uint64_t at, uint32_t code)
 {
@@ -176,14 +178,14 @@ static bool has_code(ed *e, uint64_t at, uint32_t code)
     return whit_text_read(ed_text(e), at, text, n) == n && !memcmp(text, wanted, n);
 }
 
-/* Finds a character in the line: keys f, t, F and T. `again` serves ; and , where t skips the character that follows
- * the cursor. */
+/* Keys f, t, F and T: finds the n-th `code` in the line. `again` (keys ; and ,): t and T first skip the character next
+ * to the cursor. */
 static bool find_char(ed *e, uint64_t *to, uint32_t how, uint32_t code, uint32_t n, bool again)
 {
     bool back = how == 'F' || how == 'T', before = how == 't' || how == 'T';
     uint64_t begin = ed_vi_line_begin(e, *to), end = ed_vi_line_end(e, *to), at = *to;
     if (!code || code >= WHIT_KEY_NONE) return false;
-    if (again && before && n == 1) { /* t; moves to the next character */
+    if (again && before && n == 1) { /* without this, t would find the same character again */
         uint64_t next;
         if (back)
             next = at > begin ? ed_vi_before(e, at) : at;
@@ -227,7 +229,7 @@ static bool match_bracket(ed *e, uint64_t *to)
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* Moves up or down by lines; returns false if there is no line in that direction. */
+/* Moves *line by up to n lines, up or down. Returns false if there is no line in that direction. */
 static bool by_lines(ed *e, uint64_t *line, uint32_t n, bool upward)
 {
     uint64_t at = ed_vi_line_begin(e, *line), from = at;
@@ -250,7 +252,7 @@ uint64_t ed_vi_nth_line(ed *e, uint64_t number)
     whit_buffer *buffer = e->window->doc->buffer;
     uint64_t start;
     if (!number) number = 1;
-    /* Lines are counted up to the requested one. */
+    /* count lines up to the requested one */
     while ((start = whit_text_line_start(text, number - 1)) == UINT64_MAX &&
            whit_text_count(text, 16u << 20, whit_file_drop, &buffer->file)) {
     }
@@ -258,7 +260,8 @@ uint64_t ed_vi_nth_line(ed *e, uint64_t number)
     return start < last ? start : last;
 }
 
-/* Moves to an empty line that follows (with {, precedes) a line that is not empty: keys { and }. */
+/* Keys { and }: moves past n paragraphs, to the empty line before or after each. *at_end: the target of } is the last
+ * character of the text. */
 static bool paragraph(ed *e, uint64_t *to, uint32_t n, bool back, bool *at_end)
 {
     uint64_t at = ed_vi_line_begin(e, *to);
@@ -288,7 +291,7 @@ static bool paragraph(ed *e, uint64_t *to, uint32_t n, bool back, bool *at_end)
     return true;
 }
 
-/* Returns whether a sentence ends before an offset: a stop, closing signs, and then this blank or end of a line. */
+/* Returns whether the offset is just after the end of a sentence: one of . ! ? and maybe closing signs. */
 static bool ends_sentence(ed *e, uint64_t at)
 {
     int byte = 0;
@@ -360,14 +363,14 @@ static bool search_times(ed *e, bool back, struct ed_vi_span *span)
     return true;
 }
 
-/* Searches the last pattern again: keys n and N. */
+/* Keys n and N: search for the last pattern again. */
 bool ed_vi_search_again(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     return search_times(e, (call.how == 'N') != e->vi.search_back, span);
 }
 
-/* Searches the word at the cursor, or the next word of the line or, without a word, the signs there: keys * and #.
- * After g the word is also found as a part of other words. */
+/* Keys * and #: search for the word at the cursor, or the next word in the line, or, if there is none, the signs at the
+ * cursor. With g* and g# the word may be a part of another. */
 bool ed_vi_search_word(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     char word[200], pattern[480], why[200];
@@ -399,7 +402,7 @@ bool ed_vi_search_word(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return search_times(e, e->vi.search_back, span);
 }
 
-/* ---- marks --------------------------------------------------------------------------------- */
+/* ---- moving to marks ----------------------------------------------------------------------- */
 
 bool ed_vi_to_mark(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
@@ -423,10 +426,10 @@ bool ed_vi_to_mark(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* ---- rows of the table of keys ------------------------------------------------------------- */
+/* ---- functions of the table's rows --------------------------------------------------------- */
 
-/* Returns the count before the key or before the operator (for both, their product), or 0 without a count. It may be a
- * line number, so it is not limited to ED_VI_COUNT_MAX like other counts. */
+/* Returns the product of the counts before the operator and before the motion, or 0 if neither was typed. It may be a
+ * line number, so it is not limited to ED_VI_COUNT_MAX. */
 static uint64_t given_count(const ed *e)
 {
     uint64_t n = e->vi.count, before = e->vi.operator_count;
@@ -452,7 +455,7 @@ bool ed_vi_to_right(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* Moves by characters, also across the ends of lines: keys Space and Backspace. */
+/* Keys Space and Backspace: move by characters, also across line ends. */
 bool ed_vi_by_chars(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     bool back = call.how == WHIT_KEY_BACKSPACE;
@@ -477,7 +480,7 @@ bool ed_vi_by_lines(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* Moves by wrapped rows: keys gj and gk. */
+/* Keys gj and gk: move by rows of wrapped lines. */
 bool ed_vi_by_rows(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     whit_layout *layout = ed_layout(e);
@@ -496,7 +499,7 @@ bool ed_vi_by_words(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     const struct ed_vi *vi = &e->vi;
     bool big = call.how == 'W';
-    if (vi->operator== 'c' && ed_vi_class(e, span->end, big)) { /* cw ends at the same place as ce, as in vi */
+    if (vi->operator== 'c' && ed_vi_class(e, span->end, big)) { /* on a word, cw acts like ce, as in vi */
         span->inclusive = true;
         return word_ends_forward(e, &span->end, ed_vi_count(e), big, true);
     }
@@ -531,7 +534,7 @@ bool ed_vi_to_column(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* Moves to the end of a line ($), or to its last sign that is not blank (g_). */
+/* Keys $ and g_: move to the end of a line, or to its last character that is not blank. */
 bool ed_vi_to_line_end(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     uint32_t n = ed_vi_count(e);
@@ -545,7 +548,7 @@ bool ed_vi_to_line_end(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* Moves to the first sign of a line that is not blank: keys _, + and -. */
+/* Keys _, + and -: move to the first character of a line that is not blank. */
 bool ed_vi_to_first_sign(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     uint32_t n = ed_vi_count(e) - (call.how == '_');
@@ -554,7 +557,7 @@ bool ed_vi_to_first_sign(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* Moves to a line by its number: keys G and gg. */
+/* Keys G and gg: move to the line whose number is the count; without a count, to the last or the first line. */
 bool ed_vi_to_line(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     uint64_t n = given_count(e);
@@ -562,7 +565,7 @@ bool ed_vi_to_line(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* Moves to a row of the window: keys H, M and L. */
+/* Keys H, M and L: move to a row of the window. */
 bool ed_vi_to_window_row(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     const struct ed_window *window = e->window;
@@ -593,7 +596,7 @@ bool ed_vi_by_sentences(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* Moves to the bracket that matches or, with a number, to that percentage of the text: key %. */
+/* Key %: moves to the matching bracket or, with a count, to that percentage of the text's lines. */
 bool ed_vi_to_match(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     (void)call;

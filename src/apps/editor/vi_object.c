@@ -5,9 +5,9 @@
 
 #include <ctype.h>
 
-#define TAG_BYTES     (256u << 10) /* maximum number of bytes that are searched on either side */
+#define TAG_BYTES     (256u << 10) /* maximum number of bytes searched for a tag in each direction */
 #define BRACKET_BYTES 1000000u
-#define OBJECTS_MAX   10000u /* maximum value of a count */
+#define OBJECTS_MAX   10000u /* counts of text objects are limited to this value */
 
 static int byte_at(ed *e, uint64_t at)
 {
@@ -16,8 +16,8 @@ static int byte_at(ed *e, uint64_t at)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-/* Returns the end of the run of characters of one class at an offset, at most the end of its line; the byte at the end
- * is not part of the run. */
+/* Returns the end (exclusive) of the run of characters of the same class that contains an offset; a run does not extend
+ * beyond its line. */
 static uint64_t run_end(ed *e, uint64_t at, bool big)
 {
     int class = ed_vi_class(e, at, big);
@@ -34,8 +34,7 @@ static uint64_t run_begin(ed *e, uint64_t at, bool big)
     return at;
 }
 
-/* Moves to the next line if the offset is at the end of a line, since the next run begins there; returns false at the
- * end of the text. */
+/* At the end of a line, moves to the next line, where the next run begins. Returns false at the end of the text. */
 static bool next_run(ed *e, uint64_t *at)
 {
     if (*at < ed_vi_line_end(e, *at)) return true;
@@ -51,7 +50,7 @@ bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span
     uint64_t at = span->end, begin;
     bool blanks_first = false;
     if (n > OBJECTS_MAX) n = OBJECTS_MAX;
-    if (visual) { /* the selection is extended at its end */
+    if (visual) { /* extend the selection at its end */
         begin = span->begin;
         if (at >= ed_vi_end(e)) return false;
         at = ed_vi_behind(e, at);
@@ -66,7 +65,7 @@ bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span
         bool blank = !ed_vi_class(e, at, big);
         at = run_end(e, at, big);
         if (inner) continue;
-        if (blank) { /* the object is the blanks before a word, and the word */
+        if (blank) { /* an object that begins with blanks consists of these blanks and the word after them */
             if (!i) blanks_first = true;
             if (at == ed_vi_line_end(e, at)) {
                 if (!next_run(e, &at)) return false;
@@ -76,7 +75,7 @@ bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span
         } else if (at < ed_vi_line_end(e, at) && !ed_vi_class(e, at, big)) {
             if (!blanks_first) at = run_end(e, at, big);
         } else if (i + 1 == n && !visual && !blanks_first) {
-            /* Without blanks after the word, the blanks before it are taken, but no indentation. */
+            /* no blanks follow the word: include the blanks before it, unless they are indentation */
             uint64_t line = ed_vi_line_begin(e, begin), before = begin;
             while (before > line && !ed_vi_class(e, ed_vi_before(e, before), big)) before = ed_vi_before(e, before);
             if (before > line) begin = before;
@@ -86,7 +85,7 @@ bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span
     return true;
 }
 
-/* ---- sentences, paragraphs ----------------------------------------------------------------- */
+/* ---- sentences and paragraphs -------------------------------------------------------------- */
 
 bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
@@ -98,7 +97,7 @@ bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_
         begin = span->begin;
         at = ed_vi_behind(e, at);
         if (at >= end) return false;
-    } else { /* the blanks between two sentences are a text object, too */
+    } else { /* on blanks between two sentences, the blanks are an object */
         uint64_t next = ed_vi_behind(e, at);
         begin = next < end ? ed_vi_sentence(e, next, true) : ed_vi_sentence(e, end, true);
         if (begin > at) begin = ed_vi_sentence(e, at, true);
@@ -120,7 +119,7 @@ bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_
         at = inner || blank_first ? last : behind;
         bool none = last == behind || last == ed_vi_line_end(e, last);
         if (!inner && !blank_first && none && i + 1 == n && !visual) {
-            /* Without blanks after the object, the blanks before it are included. */
+            /* no blanks follow the sentence: include the blanks before it */
             at = last;
             uint64_t line = ed_vi_line_begin(e, begin);
             while (begin > line && !ed_vi_class(e, ed_vi_before(e, begin), true)) begin = ed_vi_before(e, begin);
@@ -135,7 +134,7 @@ static bool is_blank_line(ed *e, uint64_t line)
     return ed_skip_blanks(e, line) >= ed_vi_line_end(e, line);
 }
 
-/* Returns the last line of the run of blank or nonblank lines that contains a line. */
+/* Returns the last line of the run of blank lines, or of lines that are not blank, that contains `line`. */
 static uint64_t last_line(ed *e, uint64_t line)
 {
     bool blank = is_blank_line(e, line);
@@ -170,7 +169,7 @@ bool ed_vi_paragraphs(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi
         } else if (blank_first) {
             return false;
         } else if (i + 1 == n && !visual) {
-            /* Without blank lines after the object, the blank lines before it are taken. */
+            /* no blank lines follow the paragraph: include those before it */
             for (uint64_t before; begin && is_blank_line(e, before = ed_vi_line_begin(e, begin - 1));) begin = before;
         }
     }
@@ -185,7 +184,8 @@ bool ed_vi_quotes(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_spa
     (void)visual;
     int quote = (int)how;
     uint64_t at = span->end, line = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at), begin = ED_NONE, close;
-    /* Quotes are paired from the line's beginning on; the first pair that ends at or after the cursor is taken. */
+    /* Quotes are paired from the beginning of the line. The object is the first pair that ends at or after the
+     * cursor. */
     for (uint64_t i = line; i < end; i++) {
         int byte = byte_at(e, i);
         if (byte == '\\' && begin != ED_NONE) {
@@ -218,8 +218,8 @@ bool ed_vi_quotes(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_spa
 
 /* ---- brackets ------------------------------------------------------------------------------ */
 
-/* Returns the opening bracket that encloses an offset; ED_NONE if there is no such bracket. With `here` a bracket at
- * the offset itself counts. */
+/* Returns the opening bracket around an offset, or ED_NONE. With `here` an opening bracket at the offset itself
+ * counts. */
 static uint64_t opening(ed *e, uint64_t at, int open, int close, bool here)
 {
     long depth = 1;
@@ -247,7 +247,7 @@ static uint64_t closing(ed *e, uint64_t at, int open, int close)
     return ED_NONE;
 }
 
-/* Returns the next opening bracket, which is taken if no bracket encloses an offset. */
+/* Returns the next opening bracket after an offset, for use if no bracket encloses the offset. */
 static uint64_t next_opening(ed *e, uint64_t at, int open)
 {
     for (uint64_t n = 0; n < BRACKET_BYTES; n++, at++) {
@@ -257,7 +257,7 @@ static uint64_t next_opening(ed *e, uint64_t at, int open)
     return ED_NONE;
 }
 
-/* Finds the text in brackets; `how` is the opening bracket. */
+/* Finds the object i( a( and the like: the text in brackets, with or without them. `how` is the opening bracket. */
 bool ed_vi_brackets(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
     static const char pairs[] = "(){}[]<>";
@@ -280,7 +280,8 @@ bool ed_vi_brackets(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_s
         *span = (struct ed_vi_span){.begin = from, .end = to + 1, .is_fixed = true};
         return true;
     }
-    /* If the opening bracket ends a line and the closing bracket begins one, the object is the lines between them. */
+    /* if the opening bracket ends a line and the closing one begins a line, the inner object is the lines between
+     * them */
     uint64_t first = from + 1, line = ed_vi_line_begin(e, to), last = to;
     if (first == ed_vi_line_end(e, first) && first < to) first = ed_vi_behind(e, first);
     if (line > from && ed_skip_blanks(e, line) >= to) last = line;
@@ -288,7 +289,7 @@ bool ed_vi_brackets(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_s
     bool same = visual && first == span->begin && last && ed_vi_before(e, last) == span->end;
     *span = (struct ed_vi_span){.begin = first, .end = last};
     if (!same) return true;
-    at = from; /* the object is selected already, so the enclosing object is selected */
+    at = from; /* this object is selected already, so select the next outer one */
     if ((from = opening(e, at, open, close, false)) == ED_NONE || (to = closing(e, from, open, close)) == ED_NONE)
         return false;
     *span = (struct ed_vi_span){.begin = from + 1, .end = to};
@@ -302,7 +303,8 @@ static bool is_name(int byte)
     return byte > 32 && !strchr("<>/=\"'", byte);
 }
 
-/* Returns the length of the name in "<name" or "</name" at an offset, or 0 if it is not a tag. */
+/* Returns the length of the name in "<name" or "</name" at an offset, or 0. Sets *name to its offset and *closes for
+ * "</". */
 static uint64_t tag_name(ed *e, uint64_t at, bool *closes, uint64_t *name)
 {
     if (byte_at(e, at) != '<') return 0;
@@ -313,7 +315,8 @@ static uint64_t tag_name(ed *e, uint64_t at, bool *closes, uint64_t *name)
     return n;
 }
 
-/* Returns the offset after the '>' of the tag at an offset; *alone becomes true if the tag closes itself ("<br/>"). */
+/* Returns the offset after the '>' that ends the tag at `at`, or ED_NONE. *alone becomes true for a tag that closes
+ * itself ("<br/>"). */
 static uint64_t tag_end(ed *e, uint64_t at, uint64_t limit, bool *alone)
 {
     int quote = 0, before = 0;
@@ -340,8 +343,8 @@ static bool same_name(ed *e, uint64_t a, uint64_t b, uint64_t n)
     return true;
 }
 
-/* Finds, from `at` on, the tag that closes the element whose name is at `name`. Returns its beginning or ED_NONE; the
- * last argument gets its end. */
+/* Finds, from `at` on, the closing tag of the element with the n bytes at `name` as its name. Returns the tag's
+ * beginning, or ED_NONE; *behind gets its end. */
 static uint64_t closing_tag(ed *e, uint64_t name, uint64_t n, uint64_t at, uint64_t *behind)
 {
     uint64_t limit = at + TAG_BYTES, other, n_other;
@@ -370,7 +373,7 @@ bool ed_vi_tags(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span 
     uint64_t at = visual ? span->begin : span->end;
     uint64_t stop = at > TAG_BYTES ? at - TAG_BYTES : 0, cursor = span->end;
     uint32_t n = ed_vi_count(e), n_tried = 0;
-    if (!visual) /* the cursor may be in the blanks before a tag */
+    if (!visual) /* on the indentation before a tag, start at the tag */
         if (ed_skip_blanks(e, ed_vi_line_begin(e, at)) > at) at = cursor = ed_skip_blanks(e, at);
     for (uint64_t from = at + 1; from-- > stop && n_tried < 2000;) {
         bool closes, alone = false;
@@ -382,7 +385,7 @@ bool ed_vi_tags(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span 
         uint64_t close = closing_tag(e, name, n_name, end, &behind);
         if (close == ED_NONE || behind <= cursor) continue;
         struct ed_vi_span found = {.begin = inner ? end : from, .end = inner ? close : behind, .is_fixed = true};
-        /* the object is inside the selection already */
+        /* the object is within the selection, so try an outer one */
         if (visual && found.begin >= span->begin && found.end <= span->end + 1) continue;
         if (--n) continue;
         *span = found;

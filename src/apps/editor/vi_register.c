@@ -36,7 +36,7 @@ static void append_text(struct ed_vi_register *reg, const char *text, size_t n, 
     *reg = (struct ed_vi_register){grown, at, reg->lines || lines, false};
 }
 
-/* Stores copied or deleted text in the register that was named, and in the registers that vi sets by itself. */
+/* Stores copied or deleted text in the named register, and in the numbered or small-delete register as vi does. */
 void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool deleted)
 {
     struct ed_vi *vi = &e->vi;
@@ -71,7 +71,7 @@ void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool d
     if (!e->clipboard.text) return;
     const char *text = e->clipboard.text;
     size_t n = e->clipboard.n_bytes;
-    if (lines && n && text[n - 1] != '\n') { /* a line feed is added to a last line that lacks it */
+    if (lines && n && text[n - 1] != '\n') { /* add the missing line feed of the text's last line */
         const char *ending = ed_line_ending(e, ed_vi_line_begin(e, range.begin));
         char *grown = realloc(e->clipboard.text, n + 3);
         if (!grown) return;
@@ -104,7 +104,7 @@ void ed_vi_registers_free(ed *e)
     free(vi->small.text);
 }
 
-/* Gives the register with a name; returns false if it is empty. The register owns the text. */
+/* Sets *reg to the content of a register, whose text stays owned by the register. Returns false if it is empty. */
 bool ed_vi_register_read(ed *e, uint32_t name, struct ed_vi_register *reg)
 {
     const struct ed_vi *vi = &e->vi;
@@ -132,7 +132,7 @@ bool ed_vi_register_is_name(uint32_t name)
     return name && name < 128 && (isalnum((int)name) || strchr("\"+*-_%/:", (int)name));
 }
 
-/* Puts each line of the register into a line of the text, all at the same column. */
+/* Inserts the lines of a register into successive lines of the text, all at the same column. */
 static void put_block(ed *e, const struct ed_vi_register *reg, uint64_t at, uint32_t n)
 {
     size_t width = 0;
@@ -172,8 +172,8 @@ static void put_block(ed *e, const struct ed_vi_register *reg, uint64_t at, uint
     }
 }
 
-/* Puts a register's text. If `line` is not ED_NONE, whole lines are put above or below the line at that offset instead
- * of the cursor's, as :put and :t need. */
+/* Puts a register's text n times at the cursor. If `line` is not ED_NONE, puts whole lines before or after the line at
+ * that offset instead, for :put and :t. */
 void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
 {
     struct ed_vi_register reg;
@@ -214,12 +214,12 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
         if (before) {
             at = ed_vi_line_begin(e, at);
             ed_edit(e, at, 0, text, total);
-        } else { /* the text is inserted after the line, whose own line feed then ends it */
+        } else { /* insert before the line's own line feed, which then ends the inserted text */
             at = whit_text_line_end(ed_text(e), at);
             if (at < whit_text_size(ed_text(e)))
                 n_ending = 1;
             else if (total > 1 && text[total - 2] == '\r')
-                total--; /* the last line lacks CR LF, so the text's own CR LF is moved before it */
+                total--; /* the last line has no CR LF, so the register's final CR LF is moved to the front */
             memmove(text + n_ending, text, total - 1);
             memcpy(text, n_ending == 1 ? "\n" : ending, n_ending);
             if (ed_edit(e, at, 0, text, total - 1 + n_ending)) at += n_ending;

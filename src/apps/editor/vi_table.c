@@ -19,7 +19,8 @@
 #define C(k)      (ED_VI_CTRL | (k))
 #define KEY(name) WHIT_KEY_##name
 
-/* These macros make rows. Their columns are: prefix, key, flags, how, function or command, help. */
+/* Macros for rows, whose parameters are: m modes, p prefix, k key, f flags, h `how`, fn function, arg argument's name,
+ * text help. */
 #define MOVE(p, k, f, h, fn, text)                                                                                     \
     {                                                                                                                  \
         p, k, NVO, f, ED_VI_MOTION, h, NULL, {.motion = fn}, NULL, text                                                \
@@ -70,7 +71,7 @@ static const struct ed_vi_row rows[] = {
     {0, '1', NVO, 0, ED_VI_DIGIT, 0, NULL, {NULL}, NULL, "a count before a key: 3j three lines, 2dw two words"},
     PREFIX(NVO, 'g'), PREFIX(VO, 'i'), PREFIX(VO, 'a'), PREFIX(NV, 'z'), PREFIX(NV, 'Z'), PREFIX(NV, C('w')),
 
-    /* These are the motions. */
+    /* motions */
     MOVE(0, 'h',            0, 0, ed_vi_to_left, "a character to the left"),
     MOVE(0, KEY(LEFT),      0, 0, ed_vi_to_left, NULL),
     MOVE(0, C('h'),         0, 0, ed_vi_to_left, NULL),
@@ -136,7 +137,7 @@ static const struct ed_vi_row rows[] = {
     MOVE_TO(0, '\'', ED_VI_JUMPS | ED_VI_LINES, '\'', ed_vi_to_mark, "{mark}", "the line of a mark"),
     ACT_ON(NV, 0, 'm',      0, 0, ed_vi_set_mark, "{a-z}", "set a mark"),
 
-    /* These are the operators. */
+    /* operators */
     OPERATE(NVO, 0, 'd', 'd', "operator: delete up to a motion or an object; dd: lines"),
     OPERATE(NVO, 0, 'c', 'c', "operator: change; cc: lines"),
     OPERATE(NVO, 0, 'y', 'y', "operator: copy; yy: lines"),
@@ -149,7 +150,7 @@ static const struct ed_vi_row rows[] = {
     OPERATE(NVO, 'g', 'U', G('U'), NULL),
     OPERATE(NVO, 'g', 'c', G('c'), "operator: make comments or undo them"),
 
-    /* These are the objects, which follow i or, together with the blanks or signs around them, a. */
+    /* text objects; they follow i or, including blanks or signs around them, a */
     OBJECT('w', 'w', ed_vi_words, "object: a word; iW: up to blanks; aw: with its blanks"),
     OBJECT('W', 'W', ed_vi_words, NULL),
     OBJECT('s', 0, ed_vi_sentences, "object: a sentence"),
@@ -169,7 +170,7 @@ static const struct ed_vi_row rows[] = {
     OBJECT('>', '<', ed_vi_brackets, NULL),
     OBJECT('t', 0, ed_vi_tags, "object: text between tags; at: with them"),
 
-    /* These are the changes in normal mode. */
+    /* changes in normal mode */
     ACT(N, 0, 'i',         0, 'i', ed_vi_insert_here, "insert before the cursor; Esc ends it"),
     ACT(N, 0, KEY(INSERT), 0, 'i', ed_vi_insert_here, NULL),
     ACT(N, 0, 'a',         0, 'a', ed_vi_insert_here, "insert after the cursor"),
@@ -207,7 +208,7 @@ static const struct ed_vi_row rows[] = {
     ACT_ON(NV, 0, 'q',     0, 0, ed_vi_record_macro, "{a-z}", "record keys; q ends it"),
     ACT_ON(NV, 0, '@', ED_VI_UNFINISHED, 0, ed_vi_play_macro, "{a-z}", "play them; @@ again, @: the last line"),
 
-    /* These are the visual modes and their keys. */
+    /* visual modes and their keys */
     ACT(NV, 0, 'v',        0, ED_VI_VISUAL, ed_vi_select, "select characters, lines, a block"),
     ACT(NV, 0, 'V',        0, ED_VI_VISUAL_LINES, ed_vi_select, NULL),
     ACT(NV, 0, C('v'),     0, ED_VI_VISUAL_BLOCK, ed_vi_select, NULL),
@@ -236,7 +237,7 @@ static const struct ed_vi_row rows[] = {
     ACT(V, 0, 'A',         0, 'A', ed_vi_visual_insert, NULL),
     ACT_ON(V, 0, 'r',      0, 0, ed_vi_visual_replace, "{char}", "selected: every character becomes this one"),
 
-    /* These keys handle the view, windows, buffers and the language server. */
+    /* view, windows, buffers, language server */
     ACT(NV, 0, C('d'),     0, 'd', ed_vi_scroll, "half a window down, up"),
     ACT(NV, 0, C('u'),     0, 'u', ed_vi_scroll, NULL),
     ACT(NV, 0, C('f'),     0, 'f', ed_vi_scroll, "a window down, up"),
@@ -283,7 +284,7 @@ static const struct ed_vi_row rows[] = {
     LINE(NV, 'Z', 'Q', "q!", NULL),
     ACT(NV, 0, ':',        ED_VI_UNFINISHED, 0, ed_vi_open_line_prompt, "a command; selected lines are its range"),
 
-    /* These are the keys of insert mode. */
+    /* insert mode */
     ACT(I, 0, C('w'),      0, 'w', ed_vi_typed_delete, "inserting: delete the word, the line before the cursor"),
     ACT(I, 0, C('u'),      0, 'u', ed_vi_typed_delete, NULL),
     COMMAND(I, 0, C('h'), "backspace", "inserting: delete a character, begin a line"),
@@ -313,7 +314,7 @@ static const struct ed_vi_row rows[] = {
 
 const struct ed_vi_row *ed_vi_row_find(uint32_t prefix, uint32_t key, uint8_t mode)
 {
-    if (prefix == 'a') prefix = 'i'; /* the rows of objects apply to both prefixes */
+    if (prefix == 'a') prefix = 'i'; /* i and a share the rows of text objects */
     for (size_t i = 0; i < N_ROWS; i++)
         if (rows[i].key == key && rows[i].prefix == prefix && (rows[i].modes & mode)) return &rows[i];
     return NULL;

@@ -6,7 +6,7 @@
 
 #include "editor/vi.h"
 
-/* These are the modes in which a row applies. An operator that waits for its motion is a separate mode. */
+/* Modes in which a row applies; ED_VI_IN_OPERATOR: an operator waits for its motion. */
 enum {
     ED_VI_IN_NORMAL = 1,
     ED_VI_IN_VISUAL = 2,
@@ -14,62 +14,63 @@ enum {
     ED_VI_IN_INSERT = 8,
 };
 
-/* These are the flags of a row. The first four become those of the span that a motion sets. */
+/* Flags of a row. The first four set the members of a motion's span with the same names. */
 enum {
     ED_VI_LINES = 1,
     ED_VI_INCLUSIVE = 2,
     ED_VI_JUMPS = 4,
     ED_VI_FIXED = 8,
-    ED_VI_KEEPS_COLUMN = 16, /* the cursor keeps its target column */
-    ED_VI_TO_LINE_END = 32,  /* the cursor keeps to the ends of lines afterwards */
-    ED_VI_UNFINISHED = 64,   /* the function ends the command itself, or more keys belong to the command */
+    ED_VI_KEEPS_COLUMN = 16, /* the cursor's goal column is unchanged */
+    ED_VI_TO_LINE_END = 32,  /* from now on the cursor stays at the ends of lines when moving up or down */
+    ED_VI_UNFINISHED = 64,   /* the command is not ended after this row: its function ends it, or more keys follow */
 };
 
 typedef enum ed_vi_effect {
-    ED_VI_NOTE,     /* row that only adds a line to the help */
-    ED_VI_NOTHING,  /* key without an effect; the editor's own command is not run either */
-    ED_VI_PREFIX,   /* the next key is looked up after this one */
+    ED_VI_NOTE,     /* not a key; only adds a line to the help */
+    ED_VI_NOTHING,  /* the key does nothing; the editor's own command for it is not run either */
+    ED_VI_PREFIX,   /* prefix: the next key completes the command */
     ED_VI_DIGIT,    /* digit of a count */
-    ED_VI_OPERATOR, /* `how` is the operator; in visual mode it is applied at once */
+    ED_VI_OPERATOR, /* operator `how`; in visual mode it is applied at once */
     ED_VI_MOTION,
     ED_VI_OBJECT,
     ED_VI_ACTION,
-    ED_VI_COMMAND, /* `command` is the name of an editor command */
-    ED_VI_LINE,    /* `command` is a line as typed after ':' */
+    ED_VI_COMMAND, /* runs the editor's command named by `command` */
+    ED_VI_LINE,    /* runs `command` as a line after ':' */
 } ed_vi_effect;
 
-/* holds the arguments of a row's function */
+/* Arguments of a row's function. */
 struct ed_vi_call {
-    uint32_t how;   /* argument that distinguishes rows with the same function */
-    uint32_t given; /* code of the key that was typed as the argument; 0: the row takes no argument */
+    uint32_t how;   /* the row's `how`, which distinguishes rows with the same function */
+    uint32_t given; /* code of the key typed as the argument; 0: no argument */
 };
 
-/* Moves span->end from the cursor to the target; returns false if there is no such place. */
+/* Moves span->end, which is at first the cursor, to the target. Returns false if there is no such place. */
 typedef bool ed_vi_motion_fn(ed *e, struct ed_vi_call call, struct ed_vi_span *span);
-/* Finds the object at span->end. `visual` means that more than one character is selected, [begin, end] of the span. */
+/* Sets *span to the object at span->end. `visual`: more than one character is selected, from span->begin to span->end
+ * (inclusive), and the object extends this selection. */
 typedef bool ed_vi_object_fn(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span);
 typedef void ed_vi_action_fn(ed *e, struct ed_vi_call call);
 
 struct ed_vi_row {
-    uint32_t prefix, key; /* codes, with ED_VI_CTRL added for keys with Ctrl; prefix 0: the key has no prefix */
+    uint32_t prefix, key; /* key codes, with ED_VI_CTRL added for Ctrl; prefix 0: no prefix */
     uint8_t modes, flags;
     ed_vi_effect effect;
     uint32_t how;
-    const char *argument; /* name in the help of the key that must follow; NULL: no key must follow */
+    const char *argument; /* help's name for the argument, a further key; NULL: no argument */
     union {
         ed_vi_motion_fn *motion;
         ed_vi_object_fn *object;
         ed_vi_action_fn *action;
     } run;
-    const char *command; /* name of the command; for a note, the keys as the help shows them */
-    const char *help;    /* NULL: the row belongs to the help's line of the rows before it */
+    const char *command; /* name of the command, or line after ':'; for ED_VI_NOTE the keys as the help shows them */
+    const char *help;    /* help text; NULL: the row's key is added to the help line of the rows before it */
 };
 
-/* Finds a key's row in a mode (one of ED_VI_IN_*); returns NULL if the mode has no such key. */
+/* Returns the row for a key in a mode (one of ED_VI_IN_*), or NULL. */
 const struct ed_vi_row *ed_vi_row_find(uint32_t prefix, uint32_t key, uint8_t mode);
-/* Runs a row that is an action, a command or a line. */
+/* Runs a row whose effect is ED_VI_ACTION, ED_VI_COMMAND or ED_VI_LINE. */
 void ed_vi_row_run(ed *e, const struct ed_vi_row *row, uint32_t given);
-/* Gives line `line` of the help, counted from 0: its keys and their effect; returns false after the last. */
+/* Writes the keys and the text of line `line` of the help, counted from 0. Returns false if there is no such line. */
 bool ed_vi_help(size_t line, char *keys, size_t keys_bytes, const char **help);
 
 /* These motions are in vi_motion.c. */

@@ -26,7 +26,7 @@ static void scroll_rows(ed *e, int rows, bool with_cursor)
         *cursor = (struct ed_cursor){ed_vi_at_column(e, line, goal), ED_NONE, goal};
         return;
     }
-    /* The cursor must stay in the window. */
+    /* move the cursor into the window, `margin` rows from its edges */
     uint64_t row = window->top, at = whit_layout_row(layout, cursor->offset);
     int margin = window->n_rows > 9 ? 2 : 0, y = 0;
     for (int i = 0; i < margin && row < at && row; i++)
@@ -46,8 +46,8 @@ static void scroll_rows(ed *e, int rows, bool with_cursor)
     }
 }
 
-/* Scrolls half a window (C-d C-u), a window (C-f C-b) or a row (C-e C-y). A count is a number of rows, of windows, of
- * rows. */
+/* Scrolls by half windows (C-d C-u), windows (C-f C-b) or rows (C-e C-y). The count is a number of rows, of windows and
+ * of rows. */
 void ed_vi_scroll(ed *e, struct ed_vi_call call)
 {
     int n_rows = e->window->n_rows - 1, n = (int)(ed_vi_count(e) < 10000 ? ed_vi_count(e) : 10000);
@@ -59,7 +59,7 @@ void ed_vi_scroll(ed *e, struct ed_vi_call call)
     scroll_rows(e, back ? -n : n, !by_row);
 }
 
-/* Scrolls the cursor's row to the top (zt), to the middle (zz) or to the bottom (zb). */
+/* Scrolls so that the cursor's row is at the top (zt), middle (zz) or bottom (zb) of the window. */
 void ed_vi_show_row(ed *e, struct ed_vi_call call)
 {
     struct ed_window *window = e->window;
@@ -71,11 +71,11 @@ void ed_vi_show_row(ed *e, struct ed_vi_call call)
     window->top = row;
 }
 
-/* Carries out the keys after C-w: s and v split a window, c closes it, o closes the others, w and p move to the next
- * and the previous one in reading order. */
+/* Keys after C-w: s and v split the window, c closes it, o closes all others, w and p go to the next and the previous
+ * window in reading order. */
 void ed_vi_choose_window(ed *e, struct ed_vi_call call)
 {
-    ed_vi_leave_visual(e); /* the other window has its own cursor */
+    ed_vi_leave_visual(e); /* end a visual mode, since the other window has its own cursor */
     switch (call.how) {
     case 's': ed_vi_run(e, "split-below"); break;
     case 'v': ed_vi_run(e, "split-beside"); break;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define FILL_BYTES (1u << 20) /* maximum number of bytes of a selection whose characters are replaced at once */
+#define FILL_BYTES (1u << 20) /* maximum size in bytes of a selection whose characters are replaced at once */
 
 /* ---- the visual modes ---------------------------------------------------------------------- */
 
@@ -80,7 +80,7 @@ void ed_vi_select_again(ed *e, struct ed_vi_call call)
     *ed_cursor(e) = (struct ed_cursor){vi->last_end < end ? vi->last_end : end, ED_NONE, -1};
 }
 
-/* Selects for '.' as much as the repeated command had selected. */
+/* For '.': selects from the cursor as much text as the repeated command had selected. */
 void ed_vi_select_extent(ed *e, const struct ed_vi_extent *extent)
 {
     struct ed_vi *vi = &e->vi;
@@ -98,7 +98,7 @@ void ed_vi_select_extent(ed *e, const struct ed_vi_extent *extent)
     *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, extent->to_end ? ED_VI_LAST_COLUMN : -1};
 }
 
-/* Converts vi's selection into the form that the editor's own commands expect. */
+/* Ends a visual mode and converts its selection to the editor's cursors and selections. */
 void ed_vi_hand_over(ed *e)
 {
     whit_range ranges[ED_CURSORS_MAX];
@@ -111,12 +111,13 @@ void ed_vi_hand_over(ed *e)
 
 /* ---- operators over a selection ------------------------------------------------------------ */
 
-/* Calls `change` for the lines of a block from the last to the first, so that edits do not move the remaining lines. */
+/* Calls `change` for the selected part of each line of a block, from the last line to the first, so that edits do not
+ * move the remaining parts. */
 static void each_block_line(ed *e, void (*change)(ed *e, whit_range range, uint32_t code), uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
     uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = ed_vi_line_begin(e, a < b ? a : b);
-    /* The ranges of all lines are computed before the first edit, because an edit could change their columns. */
+    /* compute all ranges before the first edit, because an edit may change the columns of other lines */
     uint64_t *lines = NULL;
     size_t n = 0, room = 0;
     for (uint64_t line = first; line != ED_NONE && line <= (a < b ? b : a); line = ed_vi_next_line(e, line)) {
@@ -150,7 +151,7 @@ static void block_case(ed *e, whit_range range, uint32_t code)
     ed_vi_turn_case(e, range.begin, range.end, code);
 }
 
-/* Puts a cursor at the same column of each of the block's lines; typing continues in all of them. */
+/* Sets a cursor at `column`, or at the end (to_end), of each line of a block, so that typing affects all of them. */
 static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, bool to_end)
 {
     size_t n = 0;
@@ -158,7 +159,7 @@ static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, b
     for (uint64_t line = first; line != ED_NONE && n_lines--; line = ed_vi_next_line(e, line)) {
         uint64_t at = to_end ? ed_vi_line_end(e, line) : ed_vi_at_column(e, line, column);
         if (!to_end && ed_vi_column(e, at) < column) {
-            if (e->vi.block_appends) { /* A adds blanks to short lines, I leaves them out */
+            if (e->vi.block_appends) { /* A pads short lines with blanks, I skips them */
                 int there = ed_vi_column(e, at);
                 char blanks[256];
                 size_t n_blanks = (size_t)(column - there) < sizeof blanks ? (size_t)(column - there) : sizeof blanks;
@@ -185,7 +186,7 @@ static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, b
 
 struct block {
     uint64_t first, last, n_lines;
-    int column, behind; /* the left column, and the column after the right one */
+    int column, behind; /* column: left column; behind: the column after the right one */
     bool to_end;
 };
 
@@ -291,7 +292,8 @@ void ed_vi_visual_put(ed *e, struct ed_vi_call call)
         n += n_ending;
     }
     uint64_t size = whit_text_size(ed_text(e)), last = a < b ? b : a;
-    bool at_end = by_lines && whit_text_line_end(ed_text(e), last) >= size; /* the last line lacks a line feed */
+    /* the last selected line is the text's last line and has no line feed */
+    bool at_end = by_lines && whit_text_line_end(ed_text(e), last) >= size;
     if (by_lines) first = ed_vi_line_begin(e, first);
     if (block) first = ed_vi_at_column(e, ed_vi_line_begin(e, first), block_of(e).column);
     vi->wanted_register = keeps ? '_' : 0;
@@ -309,8 +311,8 @@ void ed_vi_visual_put(ed *e, struct ed_vi_call call)
     vi->wanted_register = name;
 }
 
-/* Applies X D Y S R C to the lines of the selection or, for C and D in a block, to the block up to the ends of its
- * lines. */
+/* Keys X D Y S R C: act on all lines of the selection. In a block, C and D act on the block extended to the ends of its
+ * lines, and X and Y on the block. */
 void ed_vi_visual_lines(ed *e, struct ed_vi_call call)
 {
     bool is_block = e->vi.mode == ED_VI_VISUAL_BLOCK;
@@ -346,7 +348,7 @@ void ed_vi_visual_turn(ed *e, struct ed_vi_call call)
     ed_vi_place(e, anchor);
 }
 
-/* Begins inserting before (I) or after (A) the selection. */
+/* Keys I and A: begin inserting before or after the selection. */
 void ed_vi_visual_insert(ed *e, struct ed_vi_call call)
 {
     struct ed_vi *vi = &e->vi;

@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-#define KEYS_COLUMNS  12 /* width in columns of the keys before each hint */
+#define KEYS_COLUMNS  12 /* width in columns of the keys shown before each hint */
 #define WIDTH_COLUMNS 56
 
 struct hint {
-    const char *command; /* NULL: `keys` is shown instead of the command's first key */
+    const char *command; /* command whose first key is shown; NULL: `keys` is shown */
     const char *keys;
     const char *what;
 };
@@ -47,7 +47,7 @@ void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen)
 {
     const struct hint *hints = e->vi.on ? vi : usual;
     int n = (int)(e->vi.on ? sizeof vi / sizeof *vi : sizeof usual / sizeof *usual);
-    /* the row of the text and the row of the status line are left out */
+    /* the text's first row and the status line stay free */
     int n_rows = window->n_rows - 2, limit = window->x + window->n_columns;
     if (!is_first_screen(e, window) || n_rows < n || window->n_columns < WIDTH_COLUMNS + 2 || e->prompt.kind) return;
     int x = window->x + (window->n_columns - WIDTH_COLUMNS) / 2, y = window->y + 1 + (n_rows - n) / 2;
@@ -63,7 +63,7 @@ void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen)
     }
 }
 
-/* Recognises commands of other editors that are typed as text. */
+/* If the line before the cursor is a quit or write command of vi, such as ":q", shows the editor's own keys for it. */
 void ed_welcome_stranger(ed *e)
 {
     static const char *const lines[] = {":q", ":q!", ":w", ":wq", ":x", ":qa", ":wqa", ":wq!", ":qa!"};

@@ -45,7 +45,7 @@ void ed_window_free(struct ed_window *window)
     free(window);
 }
 
-/* Counts the windows in a row or column, which share its space equally. */
+/* Counts the windows that share a row (`beside`) or column equally. */
 static int count_abreast(const struct ed_window *window, bool beside)
 {
     if (!window->child[0] || window->beside != beside) return 1;
@@ -61,7 +61,7 @@ static void place_window(struct ed_window *window, int x, int y, int n_columns, 
     if (!window->child[0]) return;
     int n_first = count_abreast(window->child[0], window->beside);
     int n_all = n_first + count_abreast(window->child[1], window->beside);
-    if (window->beside) { /* one column is the border between the children */
+    if (window->beside) { /* one column is used for the border between the children */
         int first = (n_columns - n_all + 1) / n_all * n_first + n_first - 1;
         if (window->first_columns && window->first_columns < first) first = window->first_columns;
         place_window(window->child[0], x, y, first, n_rows);
@@ -147,7 +147,7 @@ void ed_window_only(ed *e)
     }
 }
 
-/* Returns the next window in reading order; after the last window it returns the first. */
+/* Returns the next window in reading order, which after the last window is the first. */
 struct ed_window *ed_window_next(const ed *e, const struct ed_window *window)
 {
     for (const struct ed_window *at = window; at->parent; at = at->parent)
@@ -175,7 +175,7 @@ int ed_window_margin(const ed *e, const struct ed_window *window)
     return digits + 2 < window->n_columns - 4 ? digits + 2 : 0;
 }
 
-/* Scrolls the window so that its cursor is visible. */
+/* Scrolls a window so that its cursor is visible. */
 void ed_window_follow(ed *e, struct ed_window *window)
 {
     whit_layout *layout = &window->layout;
@@ -195,7 +195,7 @@ void ed_window_follow(ed *e, struct ed_window *window)
     }
     seen = seen && at == row;
     if (window->doc->grows && offset == size) {
-        /* The end of a growing text stays in the last row, however much text was added between two paints. */
+        /* in a growing text, keep the end in the last row, however much was added since the last paint */
         uint64_t previous;
         window->top = row;
         for (int up = n_rows - 1; up > 0; up--) {
@@ -208,8 +208,8 @@ void ed_window_follow(ed *e, struct ed_window *window)
             if (next != UINT64_MAX) window->top = next;
         }
     } else if (!seen || y < margin) {
-        /* If the cursor is just above the window, the window scrolls by as much; if it is farther away, the cursor gets
-         * to the middle. */
+        /* scroll by a few rows if the cursor is just above the window; if it is farther away, show its row in the
+         * middle */
         uint64_t top = row, previous;
         int up = 0;
         bool near = false;
@@ -261,7 +261,7 @@ static void window_changed(struct ed_window *window, struct ed_doc *doc, uint64_
         whit_range *fold = &window->layout.folds[i];
         bool inside = offset < fold->end && offset + n_removed > fold->begin;
         fold->begin = moved(fold->begin, offset, n_removed, n_inserted);
-        if (offset < fold->end) /* text after a fold is not in it */
+        if (offset < fold->end) /* an insertion at the fold's end is not part of the fold */
             fold->end = moved(fold->end, offset, n_removed, n_inserted);
         if (!inside && fold->end > fold->begin) continue;
         memmove(fold, fold + 1, (--window->layout.n_folds - i) * sizeof *fold);

@@ -9,30 +9,30 @@
 #define ED_CURSORS_MAX 1024
 
 struct ed_cursor {
-    uint64_t offset, anchor; /* anchor ED_NONE: nothing is selected */
-    int goal;                /* column that moving up or down keeps; -1: the current column */
+    uint64_t offset, anchor; /* anchor: other end of the selection; ED_NONE: no selection */
+    int goal;                /* column to keep when moving up or down; -1: the current column */
 };
 
-/* describes a part of the screen with a view of a document; an inner node has two children instead */
+/* A window, which shows a part of a document, or an inner node of the window tree, which has two children. */
 struct ed_window {
     struct ed_window *parent, *child[2];
-    bool beside;                 /* the children are side by side */
-    int first_columns;           /* width of the first child; 0: half of the width */
-    int x, y, n_columns, n_rows; /* place and size; the last row is the status line */
+    bool beside;                 /* the children are side by side, not one below the other */
+    int first_columns;           /* width of the first child in columns; 0: half the width */
+    int x, y, n_columns, n_rows; /* position and size in cells; the last row is the status line */
     struct ed_doc *doc;
     whit_layout layout;
-    struct ed_cursor *cursors; /* the last cursor is the main one */
+    struct ed_cursor *cursors; /* cursors[n_cursors - 1] is the main cursor */
     size_t n_cursors;
     uint64_t top;
     int left;
-    bool wrap, moved_away; /* moved_away: the wheel has scrolled away from the cursor */
+    bool wrap, moved_away; /* moved_away: scrolled away from the cursor, which need not be visible then */
 };
 
 /* These functions are in window.c. */
 void ed_windows_layout(ed *e);
 bool ed_window_split(ed *e, bool beside);
 void ed_window_close(ed *e);
-void ed_window_only(ed *e); /* closes all other windows */
+void ed_window_only(ed *e); /* closes all windows except the current one */
 struct ed_window *ed_window_next(const ed *e, const struct ed_window *window);
 void ed_window_free(struct ed_window *window);
 struct ed_window *ed_window_new(ed *e, struct ed_doc *doc);
@@ -55,7 +55,7 @@ uint64_t ed_word_left(ed *e, uint64_t offset);
 uint64_t ed_word_right(ed *e, uint64_t offset);
 bool ed_is_word(int byte);
 uint64_t ed_skip_blanks(ed *e, uint64_t at);
-/* Returns the matching bracket, or ED_NONE if no bracket matches within `limit` bytes. */
+/* Returns the offset of the matching bracket, or ED_NONE if there is none within `limit` bytes. */
 uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit);
 void ed_click(ed *e, whit_key key);
 
