@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the tests of adapters share: the small model as an .ndf, all logits of a text with adapters
- * mounted, and the same model with dense weights changed. */
+ * Shared by the tests of adapters: the small model as an .ndf file, all logits of a text with adapters mounted, and
+ * the same model with changed dense weights. */
 #ifndef WHIT_TESTS_ADAPTER_RUN_H
 #define WHIT_TESTS_ADAPTER_RUN_H
 
@@ -13,7 +13,7 @@
 #include "runtime/adapter.h"
 #include "tiny_model.h"
 
-#define N_TOKENS 70 /* over one KV block, and over the rows that one thread takes */
+#define N_TOKENS 70 /* more than one KV block, and more rows than one thread processes */
 
 static inline void make_model(const char *name, uint64_t seed)
 {
@@ -55,7 +55,7 @@ static inline whit_session_options options_of(whit_act_type act)
     return options;
 }
 
-/* Feeds text `which` from the start of a sequence in steps of `split` and gives all its logits. */
+/* Feeds text `which` to a sequence from its beginning, `split` tokens per step, and writes the logits of all tokens. */
 static inline void feed(whit_session *session, uint32_t sequence, uint32_t which, uint32_t split, float *logits)
 {
     whit_error error;
@@ -71,7 +71,7 @@ static inline void feed(whit_session *session, uint32_t sequence, uint32_t which
     }
 }
 
-/* (N_TOKENS, TINY_N_VOCAB) logits, for the caller to free. */
+/* Returns (N_TOKENS, TINY_N_VOCAB) logits with the adapters in `mounts`; the caller frees them. */
 static inline float *run(const whit_model *model, whit_session_options options, const whit_mount *mounts, size_t n,
                          uint32_t split)
 {
@@ -87,7 +87,7 @@ static inline float *run(const whit_model *model, whit_session_options options, 
 
 /* ---- dense weights -------------------------------------------------------------------------- */
 
-/* A copy of a model's file in memory, whose f32 matrices can be changed. */
+/* Copies a model's file into memory, so that its f32 matrices can be changed. */
 static inline void dense_open(const whit_model *model, whit_buf *file)
 {
     const void *address;
@@ -97,7 +97,7 @@ static inline void dense_open(const whit_model *model, whit_buf *file)
     assert_true(whit_buf_append(file, address, size_bytes));
 }
 
-/* W += strength B A with a (rank, n_cols) and b (n_rows, rank). */
+/* Adds `strength` B A to the weights of a matrix; a is (rank, n_cols), b is (n_rows, rank). */
 static inline void dense_add(const whit_model *model, whit_buf *file, const char *name, double strength, uint32_t rank,
                              const double *a, const double *b)
 {
@@ -119,7 +119,7 @@ static inline void dense_add(const whit_model *model, whit_buf *file, const char
 
 static inline void assert_near(const float *found, const float *expected, double tolerance)
 {
-    float largest = 0, difference = 0; /* logits are finite, or the session would have said so */
+    float largest = 0, difference = 0; /* logits are finite, since the session reports others as an error */
     for (size_t i = 0; i < (size_t)N_TOKENS * TINY_N_VOCAB; i++) {
         largest = fmaxf(largest, fabsf(expected[i]));
         difference = fmaxf(difference, fabsf(found[i] - expected[i]));
@@ -128,7 +128,7 @@ static inline void assert_near(const float *found, const float *expected, double
         fail_msg("logits differ by %g of %g", (double)difference, (double)largest);
 }
 
-/* Else nothing was tested. */
+/* Fails if the adapters have not changed the logits, since the comparison would then prove nothing. */
 static inline void assert_far(const float *found, const float *plain)
 {
     float moved = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Random adapters for a model, for tests: every second layer matrix or all of them, ranks that are
- * no multiples of anything. */
+ * Random adapters for a model, for tests: they change all layer matrices or every second one, with ranks that are
+ * not multiples of a block size. */
 #ifndef WHIT_TESTS_ADAPTER_SAMPLE_H
 #define WHIT_TESTS_ADAPTER_SAMPLE_H
 
@@ -12,10 +12,10 @@
 
 typedef struct adapter_sample {
     uint64_t seed;
-    uint32_t rank;       /* of the first matrix; the others' differ by up to three */
-    bool every_second;   /* matrix only */
-    uint32_t n_matrices; /* at most; 0: any number */
-    float size;          /* of the elements of B */
+    uint32_t rank;       /* rank for the first matrix; the ranks for others are up to three greater or smaller */
+    bool every_second;   /* changes only every second matrix */
+    uint32_t n_matrices; /* maximum number of changed matrices; 0: no limit */
+    float size;          /* magnitude of the elements of B */
 } adapter_sample;
 
 static inline float *adapter_sample_floats(whit_rng *rng, size_t n, float size)
@@ -25,7 +25,7 @@ static inline float *adapter_sample_floats(whit_rng *rng, size_t n, float size)
     return values;
 }
 
-/* Whether a tensor is of a layer that attends to the keys and values of an earlier one. */
+/* Returns whether a tensor belongs to a layer that attends to the keys and values of an earlier layer. */
 static inline bool is_shared(const whit_ndf *model, const char *name)
 {
     uint64_t n_layers = 0, n_shared = 0;
@@ -35,7 +35,7 @@ static inline bool is_shared(const whit_ndf *model, const char *name)
     return sscanf(name, "layers.%u.", &layer) == 1 && layer >= n_layers - n_shared;
 }
 
-/* Builds the image into `out`; false where memory is short. */
+/* Builds the adapter's image into `out`. Returns false if memory runs out. */
 static inline bool adapter_sample_build(const adapter_sample *sample, const whit_ndf *model, whit_buf *out,
                                         whit_error *error)
 {

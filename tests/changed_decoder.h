@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The program of whit's own families with something else in it. */
+ * The program of whit's own model families with one text in it replaced. */
 #ifndef WHIT_TESTS_CHANGED_DECODER_H
 #define WHIT_TESTS_CHANGED_DECODER_H
 
 #include "test.h"
 
-/* With `to`, which does not hold it, in place of `from`. Good until another is asked for. */
+/* Returns the program with `from` replaced by `to`. The result is valid until the next call. */
 static inline const char *changed_decoder(const char *from, const char *to)
 {
     static char text[16384];

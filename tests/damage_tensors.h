@@ -11,19 +11,19 @@
 enum { DAMAGE_NAME, DAMAGE_SHAPE, DAMAGE_TYPE, DAMAGE_PLACE, N_DAMAGES };
 static const char *const damage_names[N_DAMAGES] = {"name", "shape", "type", "place"};
 
-/* The first place of a text in bytes; NULL if it is absent. */
+/* Returns the first occurrence of a text in bytes, or NULL. */
 static inline uint8_t *damage_find(uint8_t *bytes, size_t n, const void *text, size_t n_text)
 {
     return n_text <= n ? memmem(bytes, n, text, n_text) : NULL;
 }
 
-/* Raises a digit, or lowers a 9. */
+/* Increments a digit, or decrements it if it is 9. */
 static inline void damage_digit(uint8_t *digit)
 {
     *digit = *digit == '9' ? '8' : (uint8_t)(*digit + 1);
 }
 
-/* False if the header has no such tensor. */
+/* Damages a tensor's entry in a safetensors header. Returns false if the header has no such tensor. */
 static inline bool damage_safetensors(uint8_t *bytes, size_t n, const char *name, int how)
 {
     static const char *const fields[N_DAMAGES] = {NULL, "\"shape\":[", "\"dtype\":\"", "\"data_offsets\":["};
@@ -32,7 +32,7 @@ static inline bool damage_safetensors(uint8_t *bytes, size_t n, const char *name
     uint8_t *at = damage_find(bytes, n, text, strlen(text));
     if (!at) return false;
     if (how == DAMAGE_NAME) {
-        at[strlen(name)] ^= 1; /* its last letter */
+        at[strlen(name)] ^= 1; /* the last letter of the name */
         return true;
     }
     at = damage_find(at, n - (size_t)(at - bytes), fields[how], strlen(fields[how]));
@@ -47,7 +47,8 @@ static inline bool damage_safetensors(uint8_t *bytes, size_t n, const char *name
     return true;
 }
 
-/* The bytes after a length and a name, as GGUF files have them of keys and tensors; NULL if there are none. */
+/* Returns the bytes after a length-prefixed name, which in GGUF files begins the entry of a key or tensor; NULL if
+ * there is no such name. */
 static inline uint8_t *damage_find_gguf(uint8_t *bytes, size_t n, const char *name)
 {
     uint8_t text[8 + 128] = {0};
@@ -58,7 +59,7 @@ static inline uint8_t *damage_find_gguf(uint8_t *bytes, size_t n, const char *na
     return at ? at + 8 + length : NULL;
 }
 
-/* False if the file has no such tensor. */
+/* Damages a tensor's entry in a GGUF header. Returns false if the file has no such tensor. */
 static inline bool damage_gguf(uint8_t *bytes, size_t n, const char *name, int how)
 {
     const uint64_t far_away = (uint64_t)1 << 40;
@@ -68,7 +69,7 @@ static inline bool damage_gguf(uint8_t *bytes, size_t n, const char *name, int h
     memcpy(&n_dims, at, 4);
     uint8_t *type = at + 4 + 8 * (size_t)n_dims;
     if (how == DAMAGE_NAME) at[-1] ^= 1;
-    if (how == DAMAGE_SHAPE) at[4]++; /* the lowest byte of its first dimension */
+    if (how == DAMAGE_SHAPE) at[4]++; /* the lowest byte of the first dimension */
     if (how == DAMAGE_TYPE) *type = 250;
     if (how == DAMAGE_PLACE) memcpy(type + 4, &far_away, 8);
     return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An allocator whose blocks come as others have left them, or full of a byte: what a session takes for zero must be
- * zeroed by itself. */
+ * An allocator whose blocks are not zeroed: they contain the bytes of earlier users, or one byte repeated. So tests
+ * find code that relies on zeroed memory. */
 #ifndef WHIT_TESTS_DIRTY_MEMORY_H
 #define WHIT_TESTS_DIRTY_MEMORY_H
 
@@ -9,7 +9,7 @@
 
 #include "whit/base.h"
 
-/* Gives blocks as they were freed, or full of a byte. */
+/* State of the allocator: with `reuses` it returns freed blocks unchanged, otherwise new blocks filled with `fill`. */
 static struct dirty {
     void *block[4];
     size_t bytes[4];
@@ -35,7 +35,7 @@ static void *dirty_alloc(void *user, size_t size_bytes, size_t align_bytes)
 static void dirty_free(void *user, void *memory, size_t size_bytes)
 {
     (void)user;
-    enum { LEAST_BYTES = 4096 }; /* arenas, but not what is small */
+    enum { LEAST_BYTES = 4096 }; /* only blocks of this size, such as arenas, are kept for reuse */
     int at = 0;
     for (int i = 0; i < 4; i++)
         if (!dirty.block[i]) at = i;

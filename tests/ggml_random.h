@@ -10,13 +10,14 @@
 #include "base/rng.h"
 #include "format/ggml_types.h"
 
-/* A scale as models have: positive, finite, between 2^-12 and 2^-3. */
+/* Returns a random f16 scale as real models have: positive, finite, from 2^-12 to 2^-3. */
 static inline uint16_t random_half(whit_rng *rng)
 {
     return (uint16_t)(0x0C00 + whit_rng_below(rng, 0x2400));
 }
 
-/* A matrix of random codes and sane scales, to be freed; NULL where the shape does not divide into blocks. */
+/* Returns a matrix of random codes with plausible scales, which the caller frees; NULL if the rows do not divide into
+ * blocks. */
 static inline uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size,
                                      whit_rng *rng)
 {
@@ -55,7 +56,7 @@ static inline uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint6
             memcpy(data + row * stride, &scale, 4);
     }
     for (uint64_t at = 0; kind == WHIT_GGML_IQ1_M && at < *size; at += info->block_bytes) {
-        uint16_t half = random_half(rng); /* in the top nibbles of four words */
+        uint16_t half = random_half(rng); /* the scale's bits are in the top nibbles of four words */
         for (int w = 0; w < 4; w++)
             data[at + 49 + 2 * w] = (uint8_t)((data[at + 49 + 2 * w] & 15) | half >> 4 * w << 4);
     }
@@ -72,7 +73,7 @@ static inline uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint6
     return data;
 }
 
-/* Decodes one row of a coded kind: codes (n_cols) and scales (one per group). */
+/* Decodes one row of a kind with codes: codes (n_cols), and scales, one per group. */
 static inline void decode_row(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);

@@ -7,7 +7,7 @@
 
 #include "format/gguf_write.h"
 
-/* The bytes of an anonymous file that a whit_writer holds, in a block of exactly their size. */
+/* Returns the bytes of the anonymous file of a whit_writer, in a block of exactly this size, and closes the file. */
 static inline uint8_t *take_memory_file(whit_writer *file, size_t *size_bytes)
 {
     whit_error error;
@@ -41,7 +41,7 @@ static inline void put_sample_keys(whit_gguf_writer *writer)
     whit_gguf_put_element(writer, "a\0b", 3);
 }
 
-/* Tensors "f32" (4 x 2), "q8" (32 x 2), "tq2" (256 x 1); bytes count up from 1. */
+/* Makes a file with the tensors "f32" (4 x 2), "q8" (32 x 2) and "tq2" (256 x 1), whose bytes count up from 1. */
 static inline uint8_t *make_sample_gguf(uint32_t alignment_bytes, size_t *size_bytes)
 {
     whit_gguf_writer writer;

@@ -5,7 +5,7 @@
 
 #include "format/gguf.h"
 
-/* Reads all that a reader gives, so that a sanitizer sees every byte touched. */
+/* Reads everything in an open GGUF file, so that a sanitizer finds invalid pointers. */
 static inline uint64_t touch_gguf(const whit_gguf *gguf)
 {
     uint64_t sum = 0;

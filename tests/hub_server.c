@@ -19,7 +19,7 @@
 struct hub_server {
     struct hub_repository *repository;
     pthread_t thread;
-    pthread_mutex_t mutex; /* held while a request is answered */
+    pthread_mutex_t mutex; /* locked while a request is answered */
     int ports[2], listeners[2], wake[2];
     char addresses[2][40];
     whit_buf log;
@@ -29,7 +29,7 @@ struct hub_server {
 
 struct request {
     char target[2048], range[64], if_range[256], auth[600];
-    int port; /* 0 or 1 */
+    int port; /* index of the port: 0 or 1 */
 };
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static void refuse(int fd, long status, const char *code)
     answer(fd, status, header, "no\n", 3);
 }
 
-/* ---- the interface -------------------------------------------------------------------------- */
+/* ---- replies of the hub's API --------------------------------------------------------------- */
 
 static void digest_of(const struct hub_file *file, char text[65])
 {
@@ -199,7 +199,7 @@ static void send_file(const hub_server *server, int fd, const struct request *re
     whit_buf_free(&head);
 }
 
-/* The file that /OWNER/NAME/resolve/REVISION/PATH asks for; NULL where there is none. */
+/* Returns the file that /OWNER/NAME/resolve/REVISION/PATH names, or NULL. */
 static struct hub_file *asked_for(const struct hub_repository *repository, const char *target)
 {
     size_t n = strlen(repository->name);

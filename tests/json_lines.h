@@ -7,10 +7,10 @@
 #include "base/json.h"
 #include "test.h"
 
-/* `number` counts from 1; `line` is not terminated. */
+/* Callback for one line; `number` counts from 1, and `line` is not terminated by a zero byte. */
 typedef void json_line_fn(void *user, const whit_json *json, const char *line, size_t n_bytes, size_t number);
 
-/* Calls `look` for every line that is not empty; a line that is no JSON fails the test. */
+/* Calls `look` with every line of a file that is not empty. A line that is not JSON fails the test. */
 static inline void each_json_line(const char *path, json_line_fn *look, void *user)
 {
     whit_buf text = {0};

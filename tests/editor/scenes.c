@@ -42,7 +42,7 @@
 #include "whit_config.h"
 
 #define PATIENCE_NS 60000000000ull
-#define QUIET_MS    400 /* when writing: the screen is taken once nothing came for so long */
+#define QUIET_MS    400 /* with --write, the screen is recorded once nothing has arrived for this time */
 #define LINES_MAX   4000
 
 static char *lines[LINES_MAX];
@@ -58,7 +58,7 @@ static struct scene {
     bool ended;
     VTerm *vt;
     VTermScreen *screen;
-    size_t line; /* of the script, for messages */
+    size_t line; /* current line of the script, for messages */
 } scene;
 static bool failed;
 
@@ -75,7 +75,7 @@ static void on_output(const char *bytes, size_t n, void *user)
     if (scene.pty >= 0 && write(scene.pty, bytes, n) < 0) return;
 }
 
-/* Takes what the editor wrote within a moment. */
+/* Reads what the editor writes within timeout_ms, and feeds it to the terminal emulator. */
 static bool pump(int timeout_ms)
 {
     struct pollfd fd = {scene.pty, POLLIN, 0};
@@ -125,7 +125,7 @@ static void set_variable(const char *text)
         snprintf(scene.variable, sizeof scene.variable, "%s", text);
 }
 
-/* The answer to the question about servers that this machine has. */
+/* Stores an answer to the question about language servers on this machine, so that the editor does not ask. */
 static void answer_servers(void)
 {
     static const char *const folders[] = {".local", ".local/state", ".local/state/whit"};
@@ -174,7 +174,7 @@ static void start(char *arguments)
         unsetenv("NO_COLOR");
         unsetenv("COLORFGBG");
         unsetenv("COLORTERM");
-        setenv("WHIT_PORT", "1", 1); /* a server of this machine is not looked for */
+        setenv("WHIT_PORT", "1", 1); /* prevents the editor from finding a model server of this machine */
         setenv("OLLAMA_HOST", "127.0.0.1:1", 1);
         if (*scene.variable && putenv(scene.variable)) _exit(127);
         execv(program, argv);
@@ -182,7 +182,7 @@ static void start(char *arguments)
     }
 }
 
-/* ---- what is seen -------------------------------------------------------------------------- */
+/* ---- the screen ---------------------------------------------------------------------------- */
 
 static void cell_text(int x, int y, char *text)
 {
@@ -193,13 +193,13 @@ static void cell_text(int x, int y, char *text)
         strcpy(text, "?");
         return;
     }
-    if (cell.chars[0] == (uint32_t)-1) cell.chars[0] = 0; /* the right half of a wide character */
+    if (cell.chars[0] == (uint32_t)-1) cell.chars[0] = 0; /* right half of a wide character */
     for (int i = 0; i < VTERM_MAX_CHARS_PER_CELL && cell.chars[i] && n < 40; i++)
         n += whit_utf8_encode(cell.chars[i], (uint8_t *)text + n);
     text[n] = 0;
 }
 
-/* All rows, blanks at their ends left out. */
+/* Writes all rows without trailing blanks. */
 static void take_screen(whit_buf *out)
 {
     out->size_bytes = 0;
@@ -239,11 +239,11 @@ static bool take_file(const char *name, whit_buf *out)
         } else
             whit_buf_append(out, bytes + i, length);
     }
-    if (n && bytes[n - 1] != '\n') whit_buf_append_str(out, "\\\n"); /* no line feed at the end */
+    if (n && bytes[n - 1] != '\n') whit_buf_append_str(out, "\\\n"); /* marks a file without a final line feed */
     return whit_buf_append(out, "", 1);
 }
 
-/* Before that the terminal is still the shell's, which takes some keys for itself. */
+/* Waits until the editor has painted. Until then the terminal is in cooked mode and would handle some keys itself. */
 static void wait_paint(void)
 {
     whit_buf seen = {0};
@@ -287,7 +287,7 @@ static bool has_style(int x, int y, const char *words)
     return true;
 }
 
-/* ---- what is typed ------------------------------------------------------------------------- */
+/* ---- typing -------------------------------------------------------------------------------- */
 
 static void send(const char *text, size_t n)
 {
@@ -344,7 +344,7 @@ static void send_key(const char *name, size_t n)
             text[at++] = (char)(key.code & 31);
         else
             at += whit_utf8_encode(key.code, (uint8_t *)text + at);
-        n_text = at; /* C-Space is a zero byte */
+        n_text = at; /* C-Space sends a zero byte */
         text[at] = 0;
     }
     send(text, n_text ? n_text : strlen(text));
@@ -369,7 +369,7 @@ static size_t unescape(const char *from, size_t n, char *to)
     return k;
 }
 
-/* seen: a screen is looked at behind the line. */
+/* Plays a line of keys. seen: the screen is compared after this line. */
 static void play(const char *at, bool seen)
 {
     char text[4096], word[32];
@@ -406,7 +406,7 @@ static void play(const char *at, bool seen)
         else if (!strcmp(word, "wheel-down"))
             button = 65;
         else if (!strcmp(word, "Esc") && !(seen && !at[n + strspn(at + n, " ")]))
-            send("\033[27u", 5); /* an escape alone could be the beginning of what follows */
+            send("\033[27u", 5); /* a lone ESC byte could begin an escape sequence with the next key */
         else
             send_key(at, n);
         at += n;
@@ -503,7 +503,7 @@ static void style(const char *line)
         }
 }
 
-/* ---- the picture --------------------------------------------------------------------------- */
+/* ---- pictures ------------------------------------------------------------------------------ */
 
 static void write_svg(const char *path)
 {
@@ -533,13 +533,14 @@ static void write_svg(const char *path)
                 memcpy(paper, swap, sizeof paper);
             }
             int to = x, n_before = 0, n_shown = 0;
-            size_t n_bytes = 0; /* of the text up to its last sign */
+            size_t n_bytes = 0; /* length of the text up to its last non-blank character */
             whit_buf text = {0};
-            do { /* cells that look the same are one piece */
+            do { /* adjacent cells with the same look form one text element */
                 char one[64];
                 cell_text(to, y, one);
                 bool blank = !*one || !strcmp(one, " ");
-                if (blank && !text.size_bytes) { /* none at the ends: viewers differ in what they keep */
+                /* blanks at the ends are dropped, since viewers treat them differently */
+                if (blank && !text.size_bytes) {
                     n_before++;
                     to++;
                     if (to < scene.n_columns) vterm_screen_get_cell(scene.screen, (VTermPos){y, to}, &next);
@@ -572,7 +573,7 @@ static void write_svg(const char *path)
     fclose(file);
 }
 
-/* Is all of it here? */
+/* Returns whether all programs named in `words` are installed. */
 static bool has_needs(char *words)
 {
     for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {

@@ -27,7 +27,7 @@ static void make_sound(void)
     whit_table_builder_free(&meta);
 }
 
-/* Unpacks the last row of the first factor and multiplies with all of the second. */
+/* Unpacks the last row of the first factor, and multiplies with the whole second factor. */
 static void touch(const whit_kernels *kernels, const whit_adapter_pair *pair)
 {
     const whit_tensor_type *a = &pair->a.type, *b = &pair->b.type;

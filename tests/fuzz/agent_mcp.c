@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     int pipes[2];
     json_t *message, *tools = json_array();
-    if (n_bytes > 60000 || pipe(pipes) != 0) { /* what a pipe holds */
+    if (n_bytes > 60000 || pipe(pipes) != 0) { /* a pipe's buffer has 64 KiB */
         json_decref(tools);
         return 0;
     }

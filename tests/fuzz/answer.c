@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The events, put together. */
+/* Appends an event to the log. */
 static bool note(void *user, const whit_chat_event *event)
 {
     whit_buf *log = user;

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     graph_check(copy, size, head->check);
     if (graph && graph_attach(graph, copy, size, "memory", NULL) == WHIT_OK) {
         look_around(graph);
-        /* The same bytes as its edits. */
+        /* the same bytes as the graph's file of edits */
         whit_buf edits = {0};
         if (whit_buf_append(&edits, data, size)) {
             struct graph_head *edits_head = (struct graph_head *)edits.data;

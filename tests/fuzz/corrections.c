@@ -44,11 +44,11 @@ static void make_parts(struct input *in, uint8_t how, whit_tensor *w)
         uint32_t units = (uint32_t)((bytes - whit_outliers_head_bytes(n_tiles)) / 2);
         uint8_t *part = part_of(in, w, WHIT_PART_OUTLIERS, bytes);
         if (exact) memcpy(part + 4 * n_tiles, &units, sizeof units);
-        for (uint32_t tile = 0; exact && tile < n_tiles; tile++) { /* most of them in their place */
+        for (uint32_t tile = 0; exact && tile < n_tiles; tile++) { /* most tiles get a valid offset */
             uint32_t begin = units / n_tiles * tile;
             if (next(in) < 200) memcpy(part + 4 * tile, &begin, sizeof begin);
             uint8_t *counts = part + whit_outliers_head_bytes(n_tiles) + 2 * (uint64_t)begin + 2;
-            for (int r = 0; r < 16 && next(in) < 240; r++) counts[r] %= 3; /* few enough, most of them */
+            for (int r = 0; r < 16 && next(in) < 240; r++) counts[r] %= 3; /* most counts are made small enough */
         }
     }
     if (how & 2) {
@@ -56,7 +56,7 @@ static void make_parts(struct input *in, uint8_t how, whit_tensor *w)
         uint8_t *part =
             part_of(in, w, WHIT_PART_PLANE, 64 + whit_round_up(2 * n, 64) + bytes_of(&plane) + (exact ? 0 : next(in)));
         if (exact) memcpy(part, &n, sizeof n);
-        for (uint32_t j = 0; j < n; j++) /* columns that exist, most of them */
+        for (uint32_t j = 0; j < n; j++) /* most columns are made valid */
             if (next(in) < 250) part[64 + 2 * j + 1] %= (uint8_t)(w->type.n_cols / 256 + 1);
     }
     if (how & 4) {

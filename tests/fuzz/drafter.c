@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { BLOCK, READER, N_BASES };
 static whit_buf base[N_BASES];
-static whit_model *target; /* of READER */
+static whit_model *target; /* model whose keys the draft model READER reads */
 
 static void read_written(whit_ndf_writer *writer, whit_buf *buf)
 {
@@ -29,7 +29,7 @@ static void read_written(whit_ndf_writer *writer, whit_buf *buf)
     if (whit_read_file(path, 1 << 26, buf, NULL) != WHIT_OK) abort();
 }
 
-/* The first random model that fits: with a block, or of a family. */
+/* Returns the index of the first random model with a draft block, or of the given family. */
 static uint32_t find_model(const char *family)
 {
     for (uint32_t i = 0; i < random_model_count(); i++) {
@@ -71,7 +71,7 @@ static void edit(whit_buf *file, const uint8_t *data, size_t size, bool near)
     }
 }
 
-/* Guesses after a prompt, and a text with guesses. */
+/* Generates guesses after a prompt, then a text that uses guesses. */
 static void use_drafter(const whit_model *model, const whit_model *drafter)
 {
     enum { N_PROMPT = 5, N_GUESSES = 3 };

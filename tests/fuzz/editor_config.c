@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* A file of each language. */
+/* one file name for each language */
 static const char *const files[] = {"a.c",  "a.cc",   "a.cmake", "a.css",    "a.diff", "a.go",   "a.html", "a.java",
                                     "a.js", "a.json", "a.lua",   "Makefile", "a.md",   "a.pl",   "a.py",   "a.rb",
                                     "a.rs", "a.sh",   "a.sql",   "a.toml",   "a.ts",   "a.yaml", "a.zig"};

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     whit_editor *editor;
     whit_error error;
     bool redraw;
-    /* The finder and the search walk folders: an empty one, whatever is in the current. */
+    /* file finder and project search walk the project's folder, so it must be empty */
     whit_editor_options options = {
         .config = size % 2 ? "keys = vi\n" : "", .project = "/proc/self/attr/none", .read_only = false};
     if (size > 2000 || whit_editor_open(&options, &editor, &error) != WHIT_OK) return 0;
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         __builtin_trap();
     whit_key key;
     for (int n = 0; whit_keys_next(&keys, true, &key); n++) {
-        /* Saving and opening would touch files. */
+        /* keys that save or open would touch files */
         bool files = (key.mods == 4 && strchr("so", (int)key.code)) || (key.mods == 2 && key.code == 's');
         if (key.code && files) continue;
         if (key.code == WHIT_KEY_ENTER &&

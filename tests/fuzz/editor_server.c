@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         __builtin_trap();
     struct ed_doc *doc = editor->docs;
     struct ed_server *server = &editor->servers[0];
-    doc->buffer->path = strdup("/proc/self/attr/none/a.py"); /* nothing can be made there */
+    doc->buffer->path = strdup("/proc/self/attr/none/a.py"); /* no file can be created in this folder */
     server->tried = true;
     server->greeting = 1;
     for (size_t at = 1, taken; at < size; at += taken) {
@@ -41,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         json_decref(message);
         whit_editor_draw(editor, &screen);
         whit_editor_key(editor, (whit_key){.code = data[0] & 128 ? WHIT_KEY_ENTER : WHIT_KEY_ESCAPE}, NULL, 0);
-        if (editor->window->doc != doc || editor->docs->next) break; /* a file of this machine was opened */
+        /* the server's answer made the editor open a file of this machine */
+        if (editor->window->doc != doc || editor->docs->next) break;
     }
     char path[64], uri[200], again[64];
     char *bytes = malloc(size + 1);
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (whit_lsp_path(bytes, path, sizeof path) &&
             (!whit_lsp_uri(path, uri, sizeof uri) || !whit_lsp_path(uri, again, sizeof again) || strcmp(path, again)))
             __builtin_trap();
-        /* A place that is found again is the same. */
+        /* converting a position to bytes and back must give the same position */
         for (size_t at = 0; at < 100; at++) {
             size_t byte = whit_lsp_to_byte(bytes, size, at, false);
             uint64_t units = whit_lsp_from_byte(bytes, size, byte, false);

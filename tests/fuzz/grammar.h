@@ -18,7 +18,8 @@ static inline whit_status fuzz_bytes(void *user, uint32_t id, whit_buf *out, boo
     return WHIT_OK;
 }
 
-/* Some tokens that the masks let through: each must be accepted, and one that they don't, refused. */
+/* Walks through some tokens that the masks allow. Each of them must be accepted, and a token that a mask forbids must
+ * be refused. */
 static inline void fuzz_walk(whit_grammar *grammar, size_t seed)
 {
     whit_grammar_state *state, *clone;

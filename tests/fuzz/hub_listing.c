@@ -41,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)whit_hub_name_from_folder((const char *)copy.data, &name);
         if (whit_hub_name_parse((const char *)copy.data, &name, NULL) == WHIT_OK) {
             whit_hub_name_folder(&name, folder);
-            if (!whit_hub_name_from_folder(folder, &name)) __builtin_trap(); /* every name has its folder */
+            /* every valid name can be converted to a folder and back */
+            if (!whit_hub_name_from_folder(folder, &name)) __builtin_trap();
         }
     }
     whit_buf_free(&copy);

@@ -22,7 +22,7 @@ static void remove_folder(void)
     whit_ndf_writer_close(writer);
 }
 
-/* Width 16, feed-forward 16, one layer. */
+/* Makes a model of width 16 with one layer. */
 static void make_model(void)
 {
     tiny_model tiny = {.seed = 5, .n_layers = 1, .n_embd = 16, .n_ff = 16, .n_heads = 2, .n_kv_heads = 1, .n_ctx = 64};

@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static whit_buf base[2]; /* GGUF, .ndf */
+static whit_buf base[2]; /* sound files: [0] GGUF, [1] .ndf */
 
 static bool read_whole(const char *path, whit_buf *buf)
 {

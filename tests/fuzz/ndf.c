@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Somewhere to put what was read, so that no read is optimised away. */
+/* receives what was read, so that the compiler does not remove the reads */
 static volatile uint8_t sink;
 
 static void touch(const void *bytes, uint64_t n)

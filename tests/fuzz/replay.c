@@ -15,14 +15,14 @@
 
 #define FILE_BYTES_MAX (4u << 20)
 #define N_MUTATIONS    300
-#define SLOW_NS        5000000000u /* one input may take so much of a processor */
-#define BUDGET_NS      8000000000u /* and one target so much; a sanitizer is slow */
+#define SLOW_NS        5000000000u /* maximum processor time for one input */
+#define BUDGET_NS      8000000000u /* maximum processor time for all inputs of a target, which a sanitizer makes slow */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t n_inputs, started_ns;
 
-/* Copied to the end of an exact allocation, so that ASan sees a read past the end. */
+/* Runs the target on a copy in a block of exactly this size, so that ASan detects reads past the end. */
 static void run(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);
@@ -43,7 +43,7 @@ static bool in_budget(void)
     return whit_thread_cpu_ns() - started_ns < BUDGET_NS;
 }
 
-/* One to four edits: a bit, a byte, or a whole integer that readers like to trust. */
+/* Makes one to four edits: a flipped bit, a random byte, or an integer that is often critical for readers. */
 static size_t mutate(uint8_t *data, size_t size, whit_rng *rng)
 {
     static const uint64_t numbers[] = {0,
@@ -61,7 +61,7 @@ static size_t mutate(uint8_t *data, size_t size, whit_rng *rng)
                                        0x1000000000000000};
     if (!size) return 0;
     for (uint64_t n = 1 + whit_rng_below(rng, 4); n; n--) {
-        /* Half of the edits hit the first kilobyte, where headers are. */
+        /* half of the edits are in the first kilobyte, which contains headers */
         size_t reach = whit_rng_below(rng, 2) && size > 1024 ? 1024 : size;
         size_t at = whit_rng_below(rng, reach);
         switch (whit_rng_below(rng, 4)) {
@@ -74,7 +74,7 @@ static size_t mutate(uint8_t *data, size_t size, whit_rng *rng)
             memcpy(data + at, &number, width);
             break;
         }
-        case 3: { /* a piece of the file over another */
+        case 3: { /* copy a piece of the file over another */
             size_t from = whit_rng_below(rng, size), length = 1 + whit_rng_below(rng, 16);
             if (length > size - at) length = size - at;
             if (length > size - from) length = size - from;

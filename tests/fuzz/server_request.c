@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- in place of the HTTP library ------------------------------------------------------------------ */
+/* ---- replacement of the HTTP library --------------------------------------------------------------- */
 
 enum { MOST_LINES = 32, MOST_HEADERS = sizeof((whit_web_reply *)NULL)->headers / (2 * sizeof(char *)) };
 
@@ -67,7 +67,7 @@ void whit_web_close(whit_web_server *server)
 
 /* ---- one request ------------------------------------------------------------------------------------- */
 
-/* The next line, terminated in place; NULL at the end. */
+/* Returns the next line, with its line feed replaced by a zero byte; NULL at the end. */
 static char *next_line(char **at, const char *end)
 {
     char *line = *at, *feed = line < end ? memchr(line, '\n', (size_t)(end - line)) : NULL;

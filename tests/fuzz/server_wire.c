@@ -51,7 +51,8 @@ static int connect_to_server(void)
     return fd;
 }
 
-/* Reads until the connection ends, and keeps the beginning. False: the server is silent for too long. */
+/* Reads until the connection ends, and keeps the first `room` bytes. Returns false if the server sends nothing for too
+ * long. */
 static bool read_reply(int fd, char *reply, size_t room, size_t *n)
 {
     char rest[4096];
@@ -92,12 +93,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!whit_server_library()) return 0;
     if (!server) open_server();
     for (size_t i = 0; i < size; i++) sum = sum * 31 + data[i];
-    size_t cut = size ? sum % size : 0; /* two pieces */
+    size_t cut = size ? sum % size : 0; /* position at which the input is divided into two sends */
     int fd = connect_to_server();
-    /* It may refuse, and close, before all is sent. */
+    /* the server may refuse and close the connection before all is sent */
     (void)!send(fd, data, cut, MSG_NOSIGNAL);
     (void)!send(fd, data + cut, size - cut, MSG_NOSIGNAL);
-    bool reads = sum / 7 % 8 != 0, waits = sum / 56 % 8 == 0; /* else it leaves; else it says at once that it is done */
+    /* reads: the client reads the reply, otherwise it closes at once; waits: it reads before it ends its side */
+    bool reads = sum / 7 % 8 != 0, waits = sum / 56 % 8 == 0;
     if (reads) {
         wait_at_most(fd, 0, QUIET_US);
         bool closed = waits && read_reply(fd, reply, sizeof reply, &n);

@@ -49,7 +49,7 @@ static void read_it(int fd)
     }
 }
 
-/* BEGIN, COMMIT, then the data as a TURN, COMMIT. */
+/* Writes the frames BEGIN and COMMIT, then the data as a TURN frame and another COMMIT. */
 static void write_turn(int fd, const uint8_t *data, size_t size)
 {
     whit_error error;

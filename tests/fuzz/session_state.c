@@ -21,15 +21,15 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { N_KINDS = 4, N_TOKENS = 150, N_CTX = 200 };
-static whit_ndf_writer *writers[2]; /* of the models, which are in their memory */
+static whit_ndf_writer *writers[2]; /* writers of the models, which own the memory of the models' files */
 static whit_model *models[2];
 static whit_session *sessions[N_KINDS];
 static whit_buf base[N_KINDS];
-static char path[64]; /* of the file that is loaded */
+static char path[64]; /* path of the session file to load */
 
 static const char purpose[] = "fuzz";
 
-/* Opens the first random model with recurrent layers of one kind. */
+/* Opens the first random model with recurrent layers: with delta rules (has_delta) or with short convolutions. */
 static whit_model *open_hybrid(bool has_delta, whit_ndf_writer **writer)
 {
     whit_error error;
@@ -50,7 +50,7 @@ static whit_model *open_hybrid(bool has_delta, whit_ndf_writer **writer)
     abort();
 }
 
-/* False if logits are not finite. */
+/* Feeds n tokens. Returns false if the logits are not finite. */
 static bool feed(whit_session *session, uint32_t n)
 {
     whit_error error;
@@ -59,7 +59,7 @@ static bool feed(whit_session *session, uint32_t n)
     tokens[n - 1].want_logits = true;
     const whit_status status = whit_session_step(session, tokens, n, &error);
     if (status == WHIT_OK && whit_session_logits(session, 0)) return true;
-    /* States that no model makes may overflow. */
+    /* damaged states may overflow */
     if (status == WHIT_ERROR_NUMERIC) return false;
     fprintf(stderr, "a step: status %d: %s\n", (int)status, error.message);
     abort();
@@ -96,7 +96,7 @@ static void make_bases(void)
     }
 }
 
-/* Goes on after what was loaded, further back, and from a mark. */
+/* Continues a loaded sequence: after its end, after a truncation, and from a mark. */
 static void continue_sequence(whit_session *session)
 {
     whit_error error;

@@ -8,10 +8,10 @@
 
 #define MAX_TOKENS 512
 
-/* How a model's context must be chosen: a RoPE scaling may depend on it. */
+/* A run of the golden: its tokens, and the range of rows with golden logits. */
 struct run {
     whit_step_token tokens[MAX_TOKENS];
-    uint32_t n, first, end; /* rows whose logits the golden has */
+    uint32_t n, first, end; /* [first, end): tokens whose logits the golden contains */
 };
 
 static void read_tokens(const char *folder, const char *name, struct run *run)
@@ -28,7 +28,7 @@ static void read_tokens(const char *folder, const char *name, struct run *run)
     fclose(file);
 }
 
-/* Logits (end - first, vocabulary) with f32 activations and KV cache; the caller frees. */
+/* Returns (end - first, vocabulary) logits with f32 activations and KV cache; the caller frees them. */
 static float *run_model(const char *path, const char *program, struct run *run, uint32_t n_threads, uint32_t n_batch,
                         uint32_t *n_vocab)
 {
@@ -58,7 +58,8 @@ static float *run_model(const char *path, const char *program, struct run *run, 
     return logits;
 }
 
-/* A mistake of at most this is rounding, as the golden itself measured it in float64. */
+/* A mistake that changes logits by at most this much cannot be told from rounding; the golden's generator measured the
+ * distances in float64. */
 #define ROUNDING 2e-3
 
 static void check_mistakes(const json_t *golden, double max_abs, const char *what)
@@ -94,19 +95,20 @@ static void check_golden(const char *folder, const json_t *golden)
     {
         char path[2048], what[2048];
         uint32_t n_vocab, n_again;
-        if (strchr(json_string_value(file), ',')) continue; /* a file read in another way than it asks for */
+        /* an entry with a comma reads the file with other settings than its own; this test cannot */
+        if (strchr(json_string_value(file), ',')) continue;
         snprintf(path, sizeof path, "%s/%s", folder, json_string_value(file));
         snprintf(what, sizeof what, "%s, %s", path + strlen(WHIT_SHARED_DIR "/models-tiny/"), logits_file);
         float *logits = run_model(path, NULL, &run, 2, 512, &n_vocab);
         size_t n = (size_t)(run.end - run.first) * n_vocab;
         float *expected = read_floats(folder, logits_file, n);
         compare_logits(expected, logits, run.end - run.first, n_vocab, max_abs, mean_kl, what);
-        /* The same bits in small passes on one thread. */
+        /* small passes on one thread must give the same bits */
         float *again = run_model(path, NULL, &run, 1, 7, &n_again);
         assert_int_equal(n_again, n_vocab);
         assert_memory_equal(again, logits, n * sizeof *logits);
         free(again);
-        /* And where only the last row is wanted, so that later layers may skip the others. */
+        /* so must a run with logits for the last row only, in which later layers may skip the other rows */
         struct run last = run;
         last.first = run.end - 1;
         again = run_model(path, NULL, &last, 2, 512, &n_again);
@@ -136,7 +138,7 @@ static void check_model(const char *name)
     json_decref(root);
 }
 
-/* Two files or folders that hold the same weights in the same types are one model. */
+/* Two files or folders with the same weights in the same types must have the same identity. */
 static void equal_weights_are_one_model(void **state)
 {
     static const char *const pairs[][2] = {
@@ -161,7 +163,8 @@ static void equal_weights_are_one_model(void **state)
     }
 }
 
-/* A program does not change how rows of q and k lie in a file: the architecture says that, known or not. */
+/* The order of the rows of q and k in a file follows from the architecture, not from the program that computes the
+ * model. */
 static void programs_keep_the_order_of_rows(void **state)
 {
     static const char *const models[] = {"granite/granite-bf16.gguf", "smollm3/smollm3-f16.gguf"};

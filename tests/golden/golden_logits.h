@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* The first n numbers of a file of float32; the caller frees. */
+/* Returns the first n numbers of a file of float32 values; the caller frees them. */
 static inline float *read_floats(const char *folder, const char *name, size_t n)
 {
     char path[4096];
@@ -28,7 +28,8 @@ static inline double log_sum_exp(const float *x, uint32_t n)
     return max + log(sum);
 }
 
-/* Asserts the greatest difference and the mean KL(golden || logits) of (n_rows, n_vocab) logits. */
+/* Asserts that the largest difference and the mean KL(golden || logits) of (n_rows, n_vocab) logits are within their
+ * limits. */
 static inline void compare_logits(const float *golden, const float *logits, uint32_t n_rows, uint32_t n_vocab,
                                   double max_abs, double mean_kl, const char *what)
 {

@@ -10,7 +10,7 @@ enum { N_TOKENS = 640, N_CTX = 704 };
 static const struct {
     whit_kv_type kv;
     uint32_t window;
-    uint64_t hash; /* of the reference run: generic, one thread, one token at a time */
+    uint64_t hash; /* hash of the reference run: generic level, one thread, one token per step */
 } types[] = {
     {WHIT_KV_F16, 0, 0x32332eb7a8b868ea},    {WHIT_KV_F32, 0, 0x8e620902ae595514},
     {WHIT_KV_I8, 0, 0xa4a246394fe50e6d},     {WHIT_KV_K4V2, 0, 0xbc0aaaa71d1e1614},
@@ -64,7 +64,7 @@ static whit_session *open_session(size_t type, const char *cpu, uint32_t n_threa
     return session;
 }
 
-/* Hashes of the logits of every token, one after the other, so that a run from anywhere can be held against it. */
+/* Hash of each token's logits in the reference run, so that a run that begins at any token can be compared. */
 static uint64_t rows[N_TOKENS];
 
 static uint64_t hash_row(const float *row)
@@ -73,13 +73,14 @@ static uint64_t hash_row(const float *row)
     for (uint32_t i = 0; i < TINY_N_VOCAB; i++) {
         uint32_t bits;
         memcpy(&bits, &row[i], sizeof bits);
-        hash = (hash ^ bits) * 0x100000001B3u; /* FNV-1a by words */
+        hash = (hash ^ bits) * 0x100000001B3u; /* FNV-1a over 32-bit words */
     }
     return hash;
 }
 
-/* Feeds what a sequence lacks of the first n tokens, `split` in a step, and with neighbour >= 0 as many of another text
- * among them; every row must have its hash. with rows_are_new the hashes are taken down. */
+/* Feeds the tokens of text 0 that a sequence lacks of its first n, `split` per step. With neighbour >= 0, each step
+ * also feeds as many tokens of another text to that sequence. Every row must have its hash in `rows`; with rows_are_new
+ * the hashes are stored instead. */
 static void feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t split, int neighbour, bool rows_are_new)
 {
     whit_error error;
@@ -103,7 +104,7 @@ static void feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t 
     }
 }
 
-/* Goes back to `at` in some way and on from where that leads. */
+/* Returns sequence `to` to position `at` by sharing, truncation and reuse, and continues from there each time. */
 static void come_back(whit_session *session, uint32_t to, uint32_t at)
 {
     whit_error error;

@@ -21,7 +21,7 @@ static void read_tokens(const char *path, whit_step_token tokens[N_TOKENS])
     fclose(file);
 }
 
-/* (N_TOKENS, vocab) logits with f32 activations and KV cache; the caller frees. */
+/* Returns (N_TOKENS, vocab) logits with f32 activations and KV cache; the caller frees them. */
 static float *run(const char *path, const whit_step_token *tokens, uint32_t *n_vocab)
 {
     whit_error error;
@@ -61,7 +61,8 @@ static void check_file(const char *folder, const char *file, const json_t *golde
     whit_error error;
     whit_source source;
     whit_ndf_writer *writer;
-    whit_convert_options options = {.ternary = "t2"}; /* the source itself ran as t5 */
+    /* another codec than t5, which was used when the source ran directly */
+    whit_convert_options options = {.ternary = "t2"};
     int fd = mkstemp(ndf);
     assert_true(fd >= 0);
     close(fd);
@@ -93,7 +94,7 @@ static void check_model(const char *name)
     size_t i, j, n_checked = 0;
     json_array_foreach(json_object_get(root, "goldens"), i, golden)
     {
-        /* Float activations in front of W1.58A8 matrices: there to tell mistakes apart. */
+        /* goldens for float activations with W1.58A8 matrices only serve to recognise mistakes */
         if (strstr(json_string_value(json_object_get(golden, "logits_file")), "float-act")) continue;
         json_array_foreach(json_object_get(golden, "applies_to"), j, file)
         {
@@ -123,8 +124,8 @@ static void bitnet(void **state)
     check_model("bitnet-b158");
 }
 
-/* One model, twice: weights, configuration and tokenizer are equal, so the identity is, and so are
- * the bits of the logits. */
+/* The pairs hold one model: weights, configuration and tokenizer are equal, so the identities and the bits of the
+ * logits must be equal. */
 static void folder_and_gguf_are_one(void **state)
 {
     static const char *const pairs[][2] = {

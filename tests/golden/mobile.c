@@ -46,7 +46,7 @@ static void free_matrix(whit_tensor *tensor)
         if (tensor->part[part]) whit_free(NULL, (void *)(uintptr_t)tensor->part[part], tensor->part_bytes[part]);
 }
 
-/* One token of a layer: the int8 inputs, the integer sums and the int8 outputs are the golden's. */
+/* Checks one token of a layer: the int8 inputs, the integer sums and the int8 outputs must equal the golden's. */
 static void check_token(const whit_kernels *kernels, const whit_tensor *w, const float *scales, const json_t *token)
 {
     const uint32_t n_cols = w->type.n_cols, n_rows = w->type.n_rows, n_tiles = (n_rows + 15) / 16;
@@ -99,7 +99,7 @@ static void layers_have_the_golden_integers(void **state)
             int8_t codes[1024];
             assert_true(packed.n_cols <= sizeof codes);
             whit_hf_packed_row(&packed, row, &(whit_rows){.elems = codes, .fields = &scales[row]});
-            if (packed.bits == 2) scales[row] = -scales[row]; /* two-bit codes are held as their negatives */
+            if (packed.bits == 2) scales[row] = -scales[row]; /* two-bit codes are stored negated */
         }
         for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
             whit_kernels kernels;
@@ -150,7 +150,7 @@ static void one_hash_over_levels_threads_and_splits(void **state)
     static const struct {
         whit_kv_type kv;
         whit_act_type act;
-        uint64_t hash; /* of the reference run */
+        uint64_t hash; /* hash of the reference run */
     } settings[] = {{WHIT_KV_F32, WHIT_ACT_F32, 0x2c59b4252161c180}, {WHIT_KV_F16, WHIT_ACT_I8, 0x23e0b4ca129d0e7b}};
     static const uint32_t splits[] = {1, 7, 64, 150};
     (void)state;
@@ -208,7 +208,7 @@ static void write_file(const char *path, const char *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Replaces the first `from` by `to`; in a file of tensors both have one length. */
+/* Replaces the first occurrence of `from` by `to`. In a file of tensors both must have the same length. */
 static void replace_text(struct text *text, const char *from, const char *to)
 {
     const size_t n = strlen(from), m = strlen(to);
@@ -226,17 +226,17 @@ static void replace_text(struct text *text, const char *from, const char *to)
 }
 
 struct damage {
-    const char *folder;    /* "ct" or "transformers" */
-    const char *tensor;    /* after "model.language_model." */
-    float value;           /* of its first element, */
-    const char *rename;    /* or another name; "": it is gone */
-    const char *from, *to; /* in config.json */
-    const char *message;   /* NULL: the folder opens */
-    bool is_same;          /* and is the model that it was */
+    const char *folder;    /* folder to damage: "ct" or "transformers" */
+    const char *tensor;    /* name of the damaged tensor after "model.language_model."; NULL: no tensor */
+    float value;           /* new value of its first element, if `rename` is NULL */
+    const char *rename;    /* new name of the tensor; "": a name that is not read; NULL: not renamed */
+    const char *from, *to; /* text in config.json and its replacement */
+    const char *message;   /* expected error message; NULL: the folder must open */
+    bool is_same;          /* the model must also equal the undamaged one */
 };
 
 #define Q    "layers.0.self_attn.q_proj"
-#define KEEP "layers.7.self_attn.k_proj" /* a layer that reads another's keys */
+#define KEEP "layers.7.self_attn.k_proj" /* a layer that reads the keys of an earlier layer */
 
 static const struct damage damages[] = {
     {"ct", .message = NULL, .is_same = true},
@@ -288,7 +288,7 @@ static void damage_tensor(struct text *file, const struct damage *d)
 {
     char name[160], other[160];
     snprintf(name, sizeof name, "model.language_model.%s", d->tensor);
-    if (d->rename) { /* to a tensor of the vision tower, which nobody reads */
+    if (d->rename) { /* tensors of the vision tower are not read */
         snprintf(other, sizeof other, "model.vision_tower.p.%s", d->tensor);
         replace_text(file, name, other);
         return;
@@ -344,14 +344,15 @@ static void damaged_folders_are_refused_or_right(void **state)
     whit_model_close(sound);
 }
 
-/* Whether a tensor is one of a layer that is looked at in full, or of no layer; the vision tower is passed over. */
+/* Returns whether a tensor is to be damaged: those of layer 0 and those outside layers, except the vision tower's. */
 static bool is_looked_at(const char *name)
 {
     const char *layer = strstr(name, "layers.");
     return strncmp(name, "model.language_model.", 21) == 0 && (!layer || strncmp(layer, "layers.0.", 9) == 0);
 }
 
-/* Each tensor of the first layer, and each without one, with another name, shape, type or place. */
+/* Damages the name, shape, type and place of each of these tensors in turn; each must give one line of error, or no
+ * change. */
 static void each_damaged_tensor_is_one_line(void **state)
 {
     (void)state;
@@ -392,8 +393,8 @@ static void each_damaged_tensor_is_one_line(void **state)
     free(config.bytes);
 }
 
-/* Codes at the ends of their ranges, -128 among them, which rounding to a symmetric range never makes: the same bits on
- * all levels. */
+/* Codes at the ends of their ranges must give the same bits on all levels. They include -128, which rounding to a
+ * symmetric range never produces. */
 static void codes_at_the_ends_are_right(void **state)
 {
     (void)state;

@@ -15,11 +15,11 @@
 
 enum { N_CTX = 256, FIRST = N_CTX / 2, MOST_CASES = 16 };
 
-/* ---- reading no packed block ------------------------------------------------------------------ */
+/* ---- attention without packed blocks ----------------------------------------------------------- */
 
 static whit_kv_attend_fn *packed_attend;
 
-/* Attends to some positions of each span, of those from `first` on and before `end`. */
+/* Attends to the positions of each span that are in [first, end). */
 static void attend_between(uint32_t first, uint32_t end, whit_kv_group *group, const uint8_t *queries,
                            const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
                            float *into)
@@ -33,7 +33,7 @@ static void attend_between(uint32_t first, uint32_t end, whit_kv_group *group, c
     free(cut);
 }
 
-/* In the place of a packed type's kernel: sees sinks and open blocks alone. */
+/* Replaces a packed type's kernel: attends only to attention sinks and open blocks. */
 static void attend_unpacked(whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
                             const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
                             float *into)
@@ -43,8 +43,8 @@ static void attend_unpacked(whit_kv_group *group, const whit_kv_group *next, con
     const size_t elems = whit_kv_partial_elems(head_dim);
     float *scratch = whit_alloc(NULL, n * elems * sizeof *scratch);
     assert_non_null(scratch);
-    if (!into)
-        for (uint32_t i = 0; i < n; i++) partials[i * elems + head_dim + 1] = 0; /* nothing seen */
+    if (!into) /* the partial result of a query without positions */
+        for (uint32_t i = 0; i < n; i++) partials[i * elems + head_dim + 1] = 0;
     float *sum = into ? into : partials;
     if (group->sinks) attend_between(0, WHIT_KV_SINKS, group, queries, spans, n, head_dim, scale, scratch, sum);
     attend_between(n_closed, WHIT_KV_GROUP_TOKENS, group, queries, spans, n, head_dim, scale, scratch, sum);
@@ -58,7 +58,9 @@ typedef struct kv_case {
     whit_kv_type kv;
     uint32_t window;
     bool reads_packed;
-    double ratio, kl; /* at most so much; where packed blocks are not read a KL of at least that. 0: any */
+    /* ratio: upper limit of the perplexity's ratio to the first case; kl: upper limit of the KL divergence or,
+     * without reads_packed, lower limit; 0: no limit */
+    double ratio, kl;
 } kv_case;
 
 typedef struct subject {
@@ -114,7 +116,7 @@ static void run_window(subject *s, const int32_t *ids)
     assert_ok(whit_session_step(s->session, tokens, N_CTX, &error), error);
 }
 
-/* The first case is the one that the others are compared with. */
+/* Measures all cases window by window. The others are compared with the first case. */
 static void measure(const whit_model *model, int32_t *ids, size_t n_windows, const kv_case *cases, size_t n_cases,
                     subject *subjects)
 {
@@ -197,7 +199,7 @@ static void prose(void **state)
           cases, sizeof cases / sizeof *cases);
 }
 
-/* A model that reads far back; its tokens are few bytes, its heads 8 dimensions. */
+/* Measures a model with long-range attention; its tokens have few bytes, its heads 8 dimensions. */
 static void stories(void **state)
 {
     (void)state;

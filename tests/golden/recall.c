@@ -51,7 +51,8 @@ static uint32_t argmax(const float *logits, uint32_t n)
     return best;
 }
 
-/* How many of an exam's questions are answered; each is asked behind the answers to those before. */
+/* Returns how many questions of an exam are answered correctly. Each question follows the answers to the earlier
+ * ones. */
 static uint32_t answered(whit_session *session, uint64_t seed)
 {
     static exam e;
@@ -64,9 +65,10 @@ static uint32_t answered(whit_session *session, uint64_t seed)
     e.n = 0;
     lockers_exam(&rng, WORDS, write_word, &e);
     assert_ok(whit_tokenize(model, e.text, e.n, true, false, ids, WORDS + 2, &n, &error), error);
-    assert_int_equal(n, WORDS + 1); /* <s>, and one token a word */
+    assert_int_equal(n, WORDS + 1); /* <s>, and one token per word */
     for (size_t i = 0; i < n; i++) {
-        const size_t behind = n - i; /* a question is followed by its answer */
+        /* the text ends in pairs of question and answer; the logits of the questions are needed */
+        const size_t behind = n - i;
         tokens[i] = (whit_step_token){.id = ids[i], .want_logits = behind <= 2 * LOCKERS_ASKED && behind % 2 == 0};
     }
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
@@ -78,7 +80,8 @@ static uint32_t answered(whit_session *session, uint64_t seed)
     return n_right;
 }
 
-/* The share of questions that is answered with --kv-window 0, where what is asked for is always read packed. */
+/* Returns the share of correctly answered questions with --kv-window 0, which makes the asked-for words always
+ * packed. */
 static double answers(whit_kv_type kv, const char *name)
 {
     const char *wanted = getenv("WHIT_QUESTIONS");
@@ -100,8 +103,8 @@ static double answers(whit_kv_type kv, const char *name)
     return share;
 }
 
-/* A guess is right once in eight. Logits have the same bits everywhere, so the shares do not vary; of 500 questions
- * they are 98.4, 99.0, 92.8 and 84.6 %. */
+/* A guess is right in one of eight cases. Logits have the same bits on all machines, so the shares do not vary; with
+ * 500 questions they are 98.4, 99.0, 92.8 and 84.6 %. */
 static void keys_planted_far_away_are_found(void **state)
 {
     (void)state;

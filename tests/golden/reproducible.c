@@ -8,16 +8,16 @@
 
 #include "tiny_model.h"
 
-#define N_TOKENS 300 /* more than a group of KV blocks */
+#define N_TOKENS 300 /* more than one group of KV blocks */
 
-/* Two models: heads of 16 dimensions, and of 64, which are whole tiles of AMX. */
+/* two models: with heads of 16 dimensions, and of 64, which are whole AMX tiles */
 enum { NARROW_HEADS, WIDE_HEADS, N_MODELS };
 
 static const struct {
     int model;
     whit_kv_type kv;
     whit_act_type act;
-    uint64_t hash; /* of the reference run */
+    uint64_t hash; /* hash of the reference run */
 } settings[] = {
     {NARROW_HEADS, WHIT_KV_F32, WHIT_ACT_F32, 0xd6cc9f4379579fc5},
     {NARROW_HEADS, WHIT_KV_F16, WHIT_ACT_I8, 0x3ada002367552df6},
@@ -58,12 +58,13 @@ static uint64_t hash_row(uint64_t hash, const float *row, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         uint32_t bits;
         memcpy(&bits, &row[i], sizeof bits);
-        hash = (hash ^ bits) * 0x100000001B3u; /* FNV-1a by words */
+        hash = (hash ^ bits) * 0x100000001B3u; /* FNV-1a over 32-bit words */
     }
     return hash;
 }
 
-/* Feeds tokens [begin, end) of `which` as `sequence`, in steps of `split`, hashing all logits. */
+/* Feeds tokens [begin, end) of text `which` to `sequence`, `split` per step. Returns `hash` extended over all
+ * logits. */
 static uint64_t feed(whit_session *session, uint32_t n_vocab, uint32_t sequence, uint32_t which, uint32_t begin,
                      uint32_t end, uint32_t split, uint64_t hash)
 {
@@ -84,7 +85,7 @@ static whit_session_options options_of(size_t setting)
     whit_session_options options = whit_session_options_default();
     options.kv = settings[setting].kv;
     options.act = settings[setting].act;
-    options.n_kv_window = 0; /* packed caches close blocks as soon as they may */
+    options.n_kv_window = 0; /* packed caches close blocks as early as possible */
     options.n_ctx_tokens = 512;
     options.n_logits = N_TOKENS;
     options.n_threads = 1;
@@ -160,7 +161,7 @@ static void neighbours_and_prefixes_change_nothing(void **state)
         }
         options.n_sequences = N_SEQUENCES;
         assert_ok(whit_session_open(model, &options, &session, &error), error);
-        /* Interleaved, at different positions, in batches of several tokens each. */
+        /* interleaved sequences at different positions, several tokens of each per step */
         uint32_t at[N_SEQUENCES] = {0};
         at[1] = 20;
         at[2] = 70;
@@ -182,7 +183,8 @@ static void neighbours_and_prefixes_change_nothing(void **state)
         }
         for (uint32_t q = 0; q < N_SEQUENCES; q++) assert_int_equal(together[q], alone[q]);
 
-        /* A prefix kept by truncation, one shared from a neighbour; both then go on by themselves. */
+        /* One prefix is kept by truncation, another shared from a neighbour; both sequences are then continued
+         * separately. */
         assert_ok(whit_session_truncate(session, 1, 100, &error), error);
         assert_ok(whit_session_share(session, 1, 0, 90, &error), error);
         uint64_t kept = feed(session, n_vocab, 1, 1, 100, N_TOKENS, 7, 1);
@@ -226,7 +228,7 @@ static void the_callers_environment_changes_nothing(void **state)
     set_flush_to_zero(false);
     fesetround(FE_TONEAREST);
     assert_int_equal(found, expected);
-    assert_int_equal(mode, FE_DOWNWARD); /* and is given back */
+    assert_int_equal(mode, FE_DOWNWARD); /* the caller's rounding mode is restored */
     whit_model_close(model);
 }
 

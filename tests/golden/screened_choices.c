@@ -29,7 +29,7 @@ typedef struct trial {
     whit_tensor head;
     whit_acts acts;
     void *memory, *scratch;
-    float *full, *screened; /* (BATCH, n_rows) */
+    float *full, *screened; /* logits of the full and of the screened head, (BATCH, n_rows) */
     uint32_t *rows;
     uint64_t n_survivors;
 } trial;
@@ -61,7 +61,8 @@ static void trial_close(trial *t)
     free(t->full), free(t->screened), free(t->rows);
 }
 
-/* BATCH hidden states (BATCH, n_cols): the largest logit of each, and sometimes the N_TOP largest. */
+/* Compares both heads for BATCH hidden states (BATCH, n_cols): the largest logit of each, and in some calls the N_TOP
+ * largest. */
 static void compare(trial *t, const float *hidden, uint32_t first)
 {
     const whit_tensor_type *type = &t->head.type;
@@ -100,7 +101,7 @@ static float normal(whit_rng *rng)
     return (float)(sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v));
 }
 
-/* A random head, its codes normal with a standard deviation of 32. */
+/* Makes a random head whose codes are normally distributed with a standard deviation of 32. */
 static void make_head(whit_rng *rng, uint32_t n_rows, uint32_t n_cols, whit_tensor *head,
                       uint8_t *parts[WHIT_PART_COUNT])
 {

@@ -45,7 +45,8 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The k largest of `exact` are in `found` with the same bits, and the rest of it lies below. */
+/* Checks that `found` has the k largest values of `exact` with the same bits, and that all other values are below
+ * them. */
 static void check_top(const float *exact, const float *found, uint32_t n, uint32_t k, float *sorted)
 {
     memcpy(sorted, exact, n * sizeof *sorted);
@@ -81,7 +82,7 @@ static void compare(uint32_t n_columns, uint32_t n_top, uint32_t n_threads)
             n_different += memcmp(right, found, n_vocab * sizeof *right) != 0;
         }
     }
-    /* Few columns are screened on every machine; 20 with AMX. */
+    /* every machine screens few columns; 20 columns only machines with AMX */
     assert_true(n_different > 0 || n_columns > 8);
     free(sorted);
     whit_session_close(exact);

@@ -41,7 +41,7 @@ static char *read_text(const char *path, size_t *n)
     return text;
 }
 
-/* The k-th id that the golden's "ID pos=.. token=.. next=.." lines chose. */
+/* Returns the next token of the golden's lines "ID pos=.. token=.. next=..", and advances *at. */
 static int32_t golden_next(const char **at)
 {
     const char *line = strstr(*at, "ID pos=");
@@ -114,7 +114,7 @@ static void check_text(const char *prompt, const char *golden_path)
     options.user = &all;
     whit_generate_result result = whit_generate_result_default();
     assert_ok(whit_generate(session, sampler, ids, n_ids, &options, &result, &error), error);
-    /* The reference stops after 200 positions and ends its output with a newline. */
+    /* the reference program stops after 200 positions and ends its output with line feeds */
     while (n && golden[n - 1] == '\n') n--;
     assert_true(n > 100 && all.n >= n - 16);
     size_t common = all.n < n ? all.n : n;

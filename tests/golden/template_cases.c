@@ -22,7 +22,7 @@ static bool contains(const char *text, size_t n, const char *part, size_t n_part
     return n_part == 0 || memmem(text, n, part, n_part) != NULL;
 }
 
-/* Compares with "expected", or "error", of the case; names the case where they differ. */
+/* Compares a result with "expected", or an error with "error", of the case. Prints the case's line if they differ. */
 static bool is_expected(const whit_json *json, whit_status status, const char *text, size_t n, size_t i_line)
 {
     size_t n_expected, n_error;
@@ -62,7 +62,7 @@ static bool jinja_case(const whit_json *json, const char *line, size_t n_bytes, 
     return same;
 }
 
-/* Templates by the name in the case, opened once. */
+/* opened templates, by the name in the cases */
 static struct {
     char name[128];
     whit_template *template;

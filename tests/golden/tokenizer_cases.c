@@ -30,7 +30,7 @@ static size_t encode(const opened *it, const char *text, size_t n, bool add_spec
     return ids->size_bytes / sizeof(int32_t);
 }
 
-/* The ids of a JSON array. */
+/* Reads the ids of a JSON array. Returns their number. */
 static size_t read_ids(const whit_json *json, uint32_t array, whit_buf *ids)
 {
     ids->size_bytes = 0;
@@ -76,7 +76,8 @@ static void check_line(void *user, const whit_json *json, const char *line, size
     lines->n++;
 }
 
-/* Calls `check` on each line of a .jsonl file whose "tokenizer" is `only` (NULL: all). Counts. */
+/* Calls `check` with each line of a .jsonl file whose "tokenizer" is `only` (NULL: with every line). Prints the number
+ * of lines. */
 static void check_lines(const opened *it, const char *path, const char *only, bool gguf, check_fn *check)
 {
     struct lines lines = {it, only, gguf, check, 0, 0};
@@ -96,7 +97,7 @@ static bool check_encode(const opened *it, const whit_json *json, bool gguf)
     encode(it, text, n, whit_json_bool(json, whit_json_get(json, 0, "add_special"), true),
            whit_json_bool(json, whit_json_get(json, 0, "parse_special"), true), &got);
     bool right = same_ids(&expected, &got);
-    /* A GGUF cannot say that its text wants NFC. */
+    /* a GGUF file cannot state that texts must be normalised to NFC */
     if (gguf && other == WHIT_JSON_NONE && whit_json_bool(json, whit_json_get(json, 0, "nfc"), false)) right = true;
     if (!right && gguf && other != WHIT_JSON_NONE) {
         read_ids(json, other, &expected);
@@ -147,7 +148,7 @@ static bool check_pieces(const opened *it, const whit_json *json, const whit_buf
 static bool check_decode(const opened *it, const whit_json *json, bool gguf)
 {
     whit_buf ids = {0}, text = {0};
-    /* GGUF vocabularies are padded: there every id has a text. */
+    /* GGUF vocabularies are padded, so every id has a text */
     if (gguf && whit_json_is(json, whit_json_get(json, 0, "kind"), "unknown-id")) return true;
     whit_error error;
     size_t n;
@@ -166,8 +167,7 @@ static bool check_decode(const opened *it, const whit_json *json, bool gguf)
 
 /* ---- GGUF ---------------------------------------------------------------------------------- */
 
-/* The .inp and .out files beside a vocabulary: strings and lines of ids, no special tokens added.
- */
+/* Compares with the .inp and .out files next to a vocabulary: texts, and lines of ids without special tokens. */
 static void check_vectors(const opened *it, const char *inp, const char *out)
 {
     static const char mark[] = "\n__ggml_vocab_test__\n";
@@ -257,7 +257,7 @@ static void gguf_mpt(void **state)
     check_gguf_family("mpt", "mpt");
 }
 
-/* stories260K, whose prompts and continuations are beside it. */
+/* Checks the tokenizer of stories260K. */
 static void gguf_stories(void **state)
 {
     (void)state;
@@ -363,7 +363,7 @@ static void append_base64(whit_buf *out, const uint8_t *bytes, size_t n)
     }
 }
 
-/* The ranks from which the shared llama-3 file was made, written out again. */
+/* Checks tiktoken ranks, which are written from the shared llama-3 tokenizer. */
 static void tiktoken_llama_3(void **state)
 {
     (void)state;
@@ -383,7 +383,7 @@ static void tiktoken_llama_3(void **state)
     assert_true(whit_is_tiktoken(ranks.data, ranks.size_bytes));
     assert_ok(whit_tokenizer_from_tiktoken("ranks", ranks.data, ranks.size_bytes, NULL, &it.image, &error), error);
     open_image(&it);
-    /* No post-processor comes with ranks; the pattern's name brings bos. */
+    /* a file of ranks has no post-processor; the pattern's name decides that bos is added */
     check_cases(&it, "llama-3");
     whit_buf_free(&ranks);
     close_tokenizer(&from);

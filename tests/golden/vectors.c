@@ -18,7 +18,7 @@ struct texts {
     size_t n;
 };
 
-/* One text a line, as token ids. */
+/* Reads texts as token ids, one text per line. */
 static void read_texts(const char *folder, const char *name, struct texts *texts)
 {
     char path[4096], line[8192];
@@ -47,7 +47,7 @@ struct way {
     bool one_by_one;
 };
 
-/* Vectors, or scores if yes >= 0 or the model has a head, in f32 throughout. */
+/* Computes vectors, or scores if is_scored, in f32 throughout. */
 static void run_texts(const whit_model *model, const struct texts *texts, const struct way *way, bool is_scored,
                       int32_t yes, int32_t no, float *values)
 {
@@ -88,7 +88,7 @@ static double cosine_of(const float *a, const float *b, size_t n)
     return ab / sqrt(aa * bb);
 }
 
-/* The ids in "... of ids 317 (yes) and 95 (no), ..."; -1 if the text does not say so. */
+/* Reads the two ids from "... of ids 317 (yes) and 95 (no), ..."; sets them to -1 if the text does not contain them. */
 static void read_judges(const char *text, int32_t *yes, int32_t *no)
 {
     const char *at = text ? strstr(text, "ids ") : NULL;
@@ -168,7 +168,7 @@ static void vectors_are_the_goldens(void **state)
     }
 }
 
-/* The first dimensions alone are normalised again. */
+/* Vectors of fewer dimensions are cut first and then normalised. */
 static void dimensions_are_cut_before_the_norm(void **state)
 {
     (void)state;
@@ -202,7 +202,8 @@ static void dimensions_are_cut_before_the_norm(void **state)
     whit_model_close(model);
 }
 
-/* A bidirectional model takes whole texts, has no packed cache, and its file cannot say that it is another. */
+/* A bidirectional model accepts only whole texts and no packed cache, and its file must record that it is
+ * bidirectional. */
 static void texts_of_encoders_are_whole(void **state)
 {
     (void)state;
@@ -227,18 +228,19 @@ static void texts_of_encoders_are_whole(void **state)
     assert_int_equal(whit_session_step(session, tokens, 2, &error), WHIT_ERROR_ARGUMENT);
     tokens[1].token_type = 1;
     assert_ok(whit_session_step(session, tokens, 2, &error), error);
-    assert_int_equal(whit_session_step(session, tokens, 1, &error), WHIT_ERROR_ARGUMENT); /* it has a beginning */
+    /* the sequence already has tokens, so the text would not be whole */
+    assert_int_equal(whit_session_step(session, tokens, 1, &error), WHIT_ERROR_ARGUMENT);
     assert_int_equal(whit_session_position(session, 0), 2);
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
     assert_ok(whit_session_step(session, tokens, 1, &error), error);
     whit_session_close(session);
 
-    /* One that has a head, too. */
+    /* a bidirectional model with a head */
     whit_model *gemma;
     assert_ok(whit_model_open(WHIT_SHARED_DIR "/models-tiny/gemma-embed/hf", &options, &gemma, &error), error);
     wanted = whit_session_options_default();
     assert_int_equal(whit_session_open(gemma, &wanted, &session, &error), WHIT_ERROR_UNSUPPORTED);
-    assert_string_equal(gemma->config.family, "gemma3-vectors"); /* which earlier readers refuse */
+    assert_string_equal(gemma->config.family, "gemma3-vectors"); /* earlier versions refuse this family */
     whit_model_close(gemma);
 
     whit_config config = model->config;
@@ -250,7 +252,7 @@ static void texts_of_encoders_are_whole(void **state)
     whit_model_close(model);
 }
 
-/* The mean of the hidden states of tokens n_prompt to n, of length 1. */
+/* Computes the mean of the hidden states of tokens n_prompt to n, normalised to length 1. */
 static void mean_after(whit_session *session, const whit_embed_text *text, double *mean, size_t width)
 {
     whit_step_token tokens[64];
@@ -269,7 +271,7 @@ static void mean_after(whit_session *session, const whit_embed_text *text, doubl
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
 }
 
-/* A copy of a folder with a pooling configuration of its own; false if there is no such folder. */
+/* Copies a folder and replaces its pooling configuration. Returns false if the folder does not exist. */
 static bool copy_with_pooling(const char *name, const char *pooling)
 {
     char command[512];
@@ -283,7 +285,8 @@ static bool copy_with_pooling(const char *name, const char *pooling)
     return fclose(file) == 0;
 }
 
-/* Checks texts whose first three tokens are an instruction: in one step or several, beside others or alone. */
+/* Checks texts whose first three tokens are an instruction: in one step or several, alone and together with other
+ * texts. */
 static void check_means(const whit_model *model, bool pools_prompt)
 {
     static const int32_t ids[] = {5, 7, 11, 13, 2, 9, 4, 21, 6, 3, 8};
@@ -315,7 +318,7 @@ static void check_means(const whit_model *model, bool pools_prompt)
             if (fabs((double)first[i * width + k] - mean[k]) > 1e-6)
                 fail_msg("text %zu, element %zu: %g, computed %g", i, k, (double)first[i * width + k], mean[k]);
     }
-    const whit_embed_text empty = {ids, 3, 0, 3}; /* without a token of its own */
+    const whit_embed_text empty = {ids, 3, 0, 3}; /* a text that consists of the instruction only */
     const whit_status status = whit_embed_texts(session, &empty, 1, NULL, values, &error);
     assert_int_equal(status, pools_prompt ? WHIT_OK : WHIT_ERROR_ARGUMENT);
     whit_session_close(session);

@@ -44,7 +44,7 @@ static void accept_text(const uint8_t *text, size_t n)
     whit_grammar_state_close(state);
 }
 
-/* Random, but with a liking for tokens that close something, which grows with the length. */
+/* Picks a random allowed token; tokens that close something get more likely with the number of steps. */
 static int32_t pick_token(const uint64_t *bits, int step, whit_rng *rng)
 {
     int32_t open[N_TOKENS], closing[8];

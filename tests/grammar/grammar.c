@@ -31,7 +31,7 @@ static whit_grammar *gbnf(const char *text)
     return grammar;
 }
 
-/* Does the grammar take the text as a whole, byte by byte? */
+/* Returns whether the grammar accepts the whole text, byte by byte, and the text may end there. */
 static bool takes(whit_grammar *grammar, const char *text)
 {
     whit_grammar_state *state;
@@ -106,8 +106,8 @@ static void test_refused(void **state)
     }
 }
 
-/* Rules that lead to each other a thousand times end in one letter: nothing is said to be without a finite text for
- * its depth. */
+/* A chain of a thousand rules that ends in one letter must be accepted: its depth must not be mistaken for endless
+ * recursion. */
 static void test_rule_chain(void **state)
 {
     (void)state;
@@ -124,8 +124,8 @@ static void test_rule_chain(void **state)
     whit_buf_free(&text);
 }
 
-/* Every mask must be what trying each token gives, also where counts are large, and rolling back must
- * lead to where one was. */
+/* Each mask must equal the result of trying each token, also for large repeat counts, and a rollback must restore the
+ * earlier state. */
 static void test_masks(void **state)
 {
     (void)state;
@@ -141,7 +141,8 @@ static void test_masks(void **state)
         "{\"type\":\"number\",\"minimum\":-1.5,\"maximum\":20.25}",
         "{\"type\":\"array\",\"contains\":{\"const\":\"abc\"},\"items\":{\"type\":[\"string\",\"null\"]},\"maxItems\":"
         "4}",
-        /* A token may go on behind the repetition that it uses up, or be fewer turns than it has characters. */
+        /* tokens may extend beyond the repetition that they finish, or match fewer repetitions than they have
+         * characters */
         "{\"type\":\"string\",\"pattern\":\"^[^\\n]{2}[a-z]$\"}",
         "root ::= [^\"\\\\\\x00-\\x1F]{2} [a-z]",
         "root ::= ([^\"\\\\\\x00-\\x1F] | \"ab\"){2}",
@@ -187,7 +188,7 @@ static whit_status open_schema(const char *schema, whit_grammar **grammar, whit_
     return whit_grammar_open_json_schema(vocabulary, "test", schema, strlen(schema), grammar, error);
 }
 
-/* A choice that is one of its own branches is what the others are; a way back through another choice is refused. */
+/* A choice that contains itself as a branch equals its other branches; recursion through another choice is refused. */
 static void test_choice_of_itself(void **state)
 {
     (void)state;
@@ -212,7 +213,7 @@ static void test_choice_of_itself(void **state)
     whit_grammar_close(grammar);
 }
 
-/* A name may be longer than the bytes by which other names are told from it. */
+/* Rule names may be longer than the prefix by which names are compared. */
 static void test_long_name(void **state)
 {
     (void)state;
@@ -232,7 +233,7 @@ static void test_long_name(void **state)
     whit_grammar_close(grammar);
 }
 
-/* unevaluatedProperties leaves alone what $ref and allOf govern, and closes the rest. */
+/* unevaluatedProperties does not affect properties that $ref and allOf cover, and forbids all others. */
 static void test_unevaluated(void **state)
 {
     (void)state;
@@ -256,12 +257,13 @@ static void test_unevaluated(void **state)
         if (takes(grammar, cases[i].bad)) fail_msg("%s must not take %s", cases[i].schema, cases[i].bad);
         whit_grammar_close(grammar);
     }
-    /* A branch that was chosen evaluates its properties; a required one that nothing evaluates cannot be written. */
+    /* a chosen branch evaluates its properties; a required property that is not evaluated makes the schema
+     * unsatisfiable */
     assert_int_equal(open_schema("{\"anyOf\":[{\"required\":[\"b\"]}]," OWN "false}", &grammar, &error),
                      WHIT_ERROR_FORMAT);
 }
 
-/* Bounds are kept to the last digit, and draft 4's exclusive bounds beside lists of values. */
+/* Bounds must be exact to the last digit. Exclusive bounds of draft 4 also apply to lists of values. */
 static void test_bounds(void **state)
 {
     (void)state;
@@ -293,7 +295,7 @@ static void test_bounds(void **state)
     }
 }
 
-/* A long text needs no more memory than a short one: what no state uses is dropped. */
+/* A long text must not need more memory than a short one, since unused states are dropped. */
 static void test_long_text(void **state)
 {
     (void)state;
@@ -314,7 +316,8 @@ static void test_long_text(void **state)
     whit_grammar_close(grammar);
 }
 
-/* Nor does the number of ways at every place end a long text, wherever in a token the bound is met. */
+/* Nor must a large number of parse states at every position end a long text, even if the limit is reached inside a
+ * token. */
 static void test_many_ways(void **state)
 {
     (void)state;
@@ -327,7 +330,7 @@ static void test_many_ways(void **state)
     whit_buf_append_zeros(&text, 1);
     whit_grammar *grammar = gbnf((const char *)text.data);
     assert_ok(whit_grammar_state_open(grammar, &now, &error), error);
-    /* 2,098 states of 500 threads are over 8 MiB: with the letter in front, the last of them is inside a token. */
+    /* 2,098 states of 500 threads exceed 8 MiB; the letter `a` moves the point at which they do into a token */
     assert_ok(whit_grammar_accept(now, 'a', &error), error);
     for (int i = 0; i < 800; i++) assert_ok(whit_grammar_accept(now, 260, &error), error); /* abc */
     whit_grammar_state_close(now);

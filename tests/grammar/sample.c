@@ -23,7 +23,7 @@ static uint64_t *times;
 static size_t n_times;
 static whit_tokenizer_view view;
 
-/* The machine may be busy: the time that this thread worked. */
+/* Returns the processor time of this thread, which other load does not affect. */
 static uint64_t cpu_ns(void)
 {
     struct timespec t;
@@ -54,7 +54,8 @@ static int32_t draw(const uint64_t *bits, uint32_t n_words, whit_rng *rng)
     return -1;
 }
 
-/* A token that is the letter x; -1: none. The last one: a byte token, which comes first, would be held back. */
+/* Returns the last token that is the letter x, or -1. The first such token may be a byte token, whose text the decoder
+ * withholds. */
 static int32_t letter_of(const whit_grammar_vocabulary *v)
 {
     for (uint32_t id = v->n_tokens; id-- > 0;)
@@ -62,8 +63,8 @@ static int32_t letter_of(const whit_grammar_vocabulary *v)
     return -1;
 }
 
-/* The text of the ids as a user gets it, from the decoder and not from what the grammar takes tokens for. They
- * stand behind a letter, as decoders drop a space in front of a text. */
+/* Decodes ids as a user would see them, with the tokenizer's decoder instead of the grammar's vocabulary. With `letter`
+ * the ids follow a letter, since decoders drop a space at the beginning of a text. */
 static whit_status decode(const whit_buf *ids, bool letter, whit_buf *text, whit_error *error)
 {
     WHIT_TRY(whit_tokenizer_decode(&view, (const int32_t *)(const void *)ids->data, ids->size_bytes / sizeof(int32_t),

@@ -19,7 +19,8 @@ static uint32_t draw_bits(void)
     return (uint32_t)(state >> 32);
 }
 
-/* A number with `n_exponents` exponents from `first` on; every fourth has few bits, so that sums tie. */
+/* Returns a random number with one of n_exponents exponents from `first` on. Every fourth number has few significant
+ * bits, so that sums are halfway cases. */
 static float draw_number(uint32_t first, uint32_t n_exponents)
 {
     uint32_t bits = draw_bits(), fraction = bits >> 2 & 0x7FFFFF;
@@ -52,7 +53,7 @@ int main(void)
         multiply_add(x, y, z, out);
         for (int i = 0; i < 16; i++) {
             uint32_t bits = whit_f32_bits(out[i]);
-            if (out[i] != out[i]) bits = 0x7FC00000; /* a NaN's payload is not part of the contract */
+            if (out[i] != out[i]) bits = 0x7FC00000; /* the payload of a NaN is not specified */
             n_subnormal += (bits & 0x7F800000) == 0 && (bits & 0x7FFFFFFF);
             hash = (hash ^ bits) * UINT64_C(1099511628211);
         }
