@@ -13,14 +13,14 @@ static inline void mix_bits(uint64_t *digest, uint64_t bits)
     *digest ^= *digest >> 29;
 }
 
-/* Returns the bits of every variable of the outermost level as one number, all NaN alike. */
+/* Returns a hash of the bits of all global variables; all NaN are treated as equal. */
 static inline uint64_t digest_variables(const whit_lang *vm)
 {
     uint64_t digest = 1;
     for (uint32_t i = 0; i < vm->scope.n_globals; i++) {
         lang_value value = vm->globals[i];
         uint8_t type = vm->scope.globals[i].type;
-        if (!vm->scope.globals[i].name[0] || type == WHIT_LANG_TEXT) continue; /* in a block: not visible */
+        if (!vm->scope.globals[i].name[0] || type == WHIT_LANG_TEXT) continue; /* variables of blocks are not visible */
         mix_bits(&digest, type);
         if (type == WHIT_LANG_FLOAT && value.f != value.f) value.i = -1;
         if (type < WHIT_LANG_VEC) {

@@ -14,7 +14,7 @@ typedef struct lang_writer {
     size_t n;
     whit_rng rng;
     int loops, depth, counters, whiles;
-    bool integers; /* in a loop that machine code takes as a whole */
+    bool integers; /* inside a loop that the compiler translates as a whole */
     int statements_left;
 } lang_writer;
 
@@ -97,7 +97,7 @@ static inline void lw_int(lang_writer *w, int depth)
         return;
     case 11: lw_call(w, "abs", "i", depth); return;
     case 12: lw_call(w, lw_below(w, 2) ? "max" : "min", "ii", depth); return;
-    case 13: /* by a constant */
+    case 13: /* division or another operation by a constant */
     case 14:
         lw_put(w, "(");
         lw_int(w, depth - 1);
@@ -145,7 +145,8 @@ static inline void lw_float(lang_writer *w, int depth)
             lw_int(w, depth - 1);
         lw_put(w, "]");
         return;
-    default: lw_call(w, lw_below(w, 4) ? "ff" : "tell", lw_below(w, 4) ? "fv" : "iv", depth); return; /* or print */
+    /* a call that returns a value, or one that prints */
+    default: lw_call(w, lw_below(w, 4) ? "ff" : "tell", lw_below(w, 4) ? "fv" : "iv", depth); return;
     }
 }
 
@@ -169,7 +170,7 @@ static inline void lw_vec(lang_writer *w, int depth)
     case 7: lw_call(w, functions[lw_below(w, N_UNARY)], "v", depth); return;
     case 8: lw_call(w, picks[lw_below(w, 3)], lw_below(w, 2) ? "vv" : "vf", depth); return;
     case 9:
-        if (lw_below(w, 8) == 0) { /* of a length that does not go with the others */
+        if (lw_below(w, 8) == 0) { /* a vector whose length differs from the others' */
             lw_name(w, 'v', 3);
             lw_put(w, parts[lw_below(w, 4)]);
         } else if (lw_below(w, 4))
@@ -256,7 +257,7 @@ static inline void lw_assign(lang_writer *w)
 
 static inline void lw_statements(lang_writer *w, int n);
 
-/* A branch on low bits, which machine code may take by choosing between two values. */
+/* Writes a branch on low bits, which the compiler may translate into a choice between two values. */
 static inline void lw_parity(lang_writer *w)
 {
     static const char *const forms[] = {
@@ -289,7 +290,7 @@ static inline void lw_statement(lang_writer *w)
         lw_int(w, 2);
         lw_block(w, 2);
         if (lw_below(w, 2)) {
-            w->text[--w->n] = 0; /* the line feed before else */
+            w->text[--w->n] = 0; /* remove the line feed before "else" */
             lw_put(w, " else");
             lw_block(w, 2);
         }
@@ -306,7 +307,7 @@ static inline void lw_statement(lang_writer *w)
         w->integers = before;
     } else if (kind == 12 && w->loops) {
         lw_parity(w);
-    } else if (kind == 13 && !w->loops) { /* ends: its counter is its own */
+    } else if (kind == 13 && !w->loops) { /* a loop that always ends, since its counter is its own variable */
         snprintf(text, sizeof text, "let w%d = %d\nwhile w%d", w->whiles, (int)lw_below(w, 9), w->whiles);
         lw_put(w, text);
         lw_put(w, lw_below(w, 2) ? " > 0" : "");
@@ -350,7 +351,7 @@ static inline const char *lang_random(lang_writer *w, uint64_t seed)
            " return z + gemv(concat(y, z), z)[0] }\n"
            "fn twice(y) { if len(y) > 3 { return y + y } return y / 3 }\n"
            "fn raised(q, d) { q = level + d\n for k in 0..9 { q = level + d }\n return q }\n");
-    /* The first variable of the outermost level, as q is the first of the function. */
+    /* the first global variable, as q is the first variable of the function */
     snprintf(text, sizeof text, "let level = quat(range(%u) - 9.5)\n", n);
     lw_put(w, text);
     lw_put(w,

@@ -8,21 +8,21 @@
 
 #include "base/ranks.h"
 
-/* One call of all ranks at a time: each posts its data, copies what it needs of the others' once all have posted, and
- * leaves when all have copied. A transport that is cut fails every call. */
+/* A transport between ranks in one process. In each call, every rank posts its data, waits until all have posted,
+ * copies the data that it needs, and returns when all have copied. After loopback_cut() every call fails. */
 typedef struct loopback {
     uint32_t n_ranks;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct {
         void *data;
-        const void *sent[WHIT_RANKS_MAX]; /* by receiver: the message being sent; NULL: none */
+        const void *sent[WHIT_RANKS_MAX]; /* message being sent to each receiver, or NULL */
         size_t sent_bytes[WHIT_RANKS_MAX];
     } posts[WHIT_RANKS_MAX];
     uint32_t n_in, n_out;
     uint64_t round;
     bool is_cut, fails_gathers;
-    uint64_t n_messages, n_bytes; /* that have travelled from rank to rank */
+    uint64_t n_messages, n_bytes; /* numbers of messages and bytes sent from rank to rank */
 } loopback;
 
 typedef struct loopback_rank {
@@ -30,7 +30,7 @@ typedef struct loopback_rank {
     uint32_t rank;
 } loopback_rank;
 
-/* Waits until all ranks have come here; false if the transport is cut. */
+/* Waits until all ranks have reached this call. Returns false if the transport is cut. */
 static inline bool loopback_meet(loopback *all)
 {
     const uint64_t round = all->round;
@@ -124,7 +124,7 @@ static inline void loopback_close(loopback *all)
     pthread_cond_destroy(&all->changed);
 }
 
-/* Makes every call fail from now on, as if a rank were dead. */
+/* Makes all later calls fail, as if a rank had died. */
 static inline void loopback_cut(loopback *all)
 {
     pthread_mutex_lock(&all->lock);
@@ -133,7 +133,7 @@ static inline void loopback_cut(loopback *all)
     pthread_mutex_unlock(&all->lock);
 }
 
-/* The transport of one rank; `own` outlives it. */
+/* Returns the transport of one rank; `own` must outlive it. */
 static inline whit_ranks loopback_ranks(loopback *all, uint32_t rank, loopback_rank *own)
 {
     *own = (loopback_rank){all, rank};

@@ -18,8 +18,8 @@ enum { N_TENSORS_MAX = 96 };
 struct matrix {
     char name[160];
     uint32_t n_dims;
-    uint64_t dims[3]; /* the row's length last */
-    uint8_t *data;    /* bf16 */
+    uint64_t dims[3]; /* dims[n_dims - 1] is the length of a row */
+    uint8_t *data;    /* bf16 values */
     size_t n_elems;
 };
 
@@ -65,7 +65,7 @@ static inline bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Appends rows [row, row + n) of `from` at *at, which moves on. */
+/* Copies rows [row, row + n) of `from` to *at and advances *at. */
 static inline void append_rows(uint8_t **at, const struct matrix *from, uint32_t row, uint32_t n)
 {
     const size_t bytes = row_bytes(from);
@@ -81,7 +81,7 @@ static inline float value_at(const struct matrix *m, size_t i)
     return whit_f32_from_bf16(stored);
 }
 
-/* Reads the tensors of a tiny model's folder, named as in folders of one language model. */
+/* Reads the tensors of a tiny model's folder, under names without the prefix of multimodal models. */
 static inline void read_made(struct made *made, const char *folder)
 {
     static const char nested[] = "model.language_model.";
@@ -126,12 +126,12 @@ static inline void write_made(const struct made *made, const char *path)
     whit_buf_free(&header);
 }
 
-/* ---- GGUF files ------------------------------------------------------------------------------- */
+/* ---- GGUF files ------------------------------------------------------------------------------ */
 
 enum value { BF16_AS_IS, F32_AS_IS, F32_PLUS_ONE, F32_NEG_EXP };
 
 struct gguf_name {
-    const char *theirs, *ours; /* after "layers.N." and "blk.N.", or whole */
+    const char *theirs, *ours; /* names in the folder and in GGUF, after "layers.N." and "blk.N." or as a whole */
     enum value value;
 };
 
@@ -152,7 +152,7 @@ static inline const struct gguf_name *gguf_name_of(const struct gguf_name *names
     return NULL;
 }
 
-/* Writes the tensors as a GGUF file by a table of names, which {NULL} ends; put_keys adds the metadata. */
+/* Writes the tensors as a GGUF file, with names by a table that {NULL} ends. put_keys adds the metadata. */
 static inline void write_made_gguf(const struct made *made, const struct gguf_name *names,
                                    void put_keys(whit_gguf_writer *, const void *), const void *user, const char *path)
 {
@@ -167,8 +167,8 @@ static inline void write_made_gguf(const struct made *made, const struct gguf_na
         const bool is_bf16 = gguf_name_of(names, m, name)->value == BF16_AS_IS;
         uint64_t dims[3];
         uint32_t n_dims = 0;
-        for (uint32_t k = m->n_dims; k--;)
-            if (m->dims[k] != 1 || m->n_dims == 1) dims[n_dims++] = m->dims[k]; /* (channels, 1, taps) */
+        for (uint32_t k = m->n_dims; k--;) /* drops the 1 of a convolution's shape (channels, 1, taps) */
+            if (m->dims[k] != 1 || m->n_dims == 1) dims[n_dims++] = m->dims[k];
         whit_gguf_put_tensor(&writer, name, is_bf16 ? 30 : 0, n_dims, dims, m->n_elems * (is_bf16 ? 2 : 4));
     }
     assert_ok(whit_writer_open(path, NULL, &file, &error), error);

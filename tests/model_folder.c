@@ -33,7 +33,7 @@
         "self_attn.attn_sub_norm", "mlp.ffn_sub_norm"                                                                  \
     }
 
-/* Columns: name, dtype, layers, hidden and intermediate size, heads, KV heads, their size, vocabulary. */
+/* Columns: name, dtype, layers, hidden and intermediate sizes, heads, KV heads, head size, vocabulary size. */
 #define SIZES(model_name, type, layers, width, ffn, heads, kv_heads, head, vocab)                                      \
     .name = (model_name), .dtype = (type), .n_layers = (layers), .hidden = (width), .intermediate = (ffn),             \
     .n_heads = (heads), .n_kv_heads = (kv_heads), .head_dim = (head), .n_vocab = (vocab)
@@ -139,9 +139,9 @@ folder_model folder_reduce(const folder_model *model, uint32_t n_layers, uint32_
 typedef struct tensor {
     char name[96];
     const char *dtype;
-    uint64_t dims[2]; /* dims[1] 0: a vector */
+    uint64_t dims[2]; /* dims[1] = 0: a vector */
     enum { FILL_FLOAT, FILL_NORM, FILL_PACKED, FILL_I8, FILL_TERNARY, FILL_SCALE, FILL_TABLE } fill;
-    uint64_t seed; /* equal for equal tensors */
+    uint64_t seed; /* tensors with equal seeds have equal content */
 } tensor;
 
 typedef struct list {
@@ -242,7 +242,7 @@ static void store(const char *dtype, float value, uint8_t *out)
         memcpy(out, &half, sizeof half);
 }
 
-/* Uniform with the variance that keeps products near the size of their inputs. */
+/* Returns a uniformly distributed value whose variance keeps products near the magnitude of their inputs. */
 static float value_of(const tensor *t, uint32_t r)
 {
     double x = 2.0 * r / N_VALUES - 1, width = sqrt(3.0 / (double)(t->dims[1] ? t->dims[1] : 1));
@@ -254,7 +254,7 @@ static float value_of(const tensor *t, uint32_t r)
     }
 }
 
-/* Codes of a byte: four of the three values, from one number below 81. */
+/* Returns a byte with four ternary codes, made from a number below 81. */
 static uint8_t packed_byte(uint32_t r)
 {
     uint32_t n = r % 81;
@@ -381,7 +381,7 @@ static whit_status write_config(const folder_model *m, const char *folder, whit_
 
 /* ---- vocabulary ------------------------------------------------------------------------------ */
 
-/* The printable character that stands for a byte in byte-level BPE (GPT-2's table). */
+/* Returns the printable character that represents a byte in byte-level BPE (GPT-2's table). */
 static uint32_t byte_symbol(unsigned byte)
 {
     uint32_t next = 256;
@@ -404,7 +404,7 @@ static void put_symbol(whit_buf *text, unsigned byte)
         whit_buf_printf(text, "%c%c", (char)(0xC0 | c >> 6), (char)(0x80 | (c & 63)));
 }
 
-/* The text of a special token; NULL where the id is none. */
+/* Returns the text of a special token, or NULL if the id is not one. */
 static const char *special_text(const folder_model *m, uint32_t id)
 {
     for (const struct folder_special *s = m->specials; s->text; s++)
@@ -421,7 +421,7 @@ static void put_special(whit_buf *text, uint32_t id, const char *name, bool *fir
     *first = false;
 }
 
-/* 256 bytes, fillers that no text meets, and special tokens. */
+/* Writes a substitute tokenizer.json: 256 bytes, filler tokens that no text contains, and the special tokens. */
 static whit_status write_stand_in(const folder_model *m, const char *folder, whit_buf *text, whit_error *error)
 {
     bool first = true;

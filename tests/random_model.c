@@ -11,14 +11,14 @@
 #include "kernels/corrections.h"
 #include "model/rope_scaling.h"
 
-/* One matrix's type but for its size. */
+/* The type of a matrix without its size. */
 typedef struct kind {
     uint8_t codec, scale_kind, scale_type, act, has_offset;
     uint16_t group;
     uint8_t corrections;
 } kind;
 
-/* What a matrix may have beside its codes. */
+/* corrections that a matrix may have in addition to its codes */
 enum { OUTLIERS = 1, PLANE = 2, PAIR = 4, ALL = OUTLIERS | PLANE | PAIR };
 
 #define FLOAT(c)                                                                                                       \
@@ -50,7 +50,8 @@ enum { OUTLIERS = 1, PLANE = 2, PAIR = 4, ALL = OUTLIERS | PLANE | PAIR };
 
 enum { N_MATRICES_MAX = 7 };
 
-/* Columns: family, layers, width, FFN, heads, KV heads, their size, dimensions that RoPE rotates, vocabulary. */
+/* Columns: family, layers, width, FFN width, heads, KV heads, head size, dimensions rotated by RoPE, vocabulary
+ * size. */
 #define SIZES(name, layers, embd, ff, heads, kv_heads, head, rope, vocab)                                              \
     .family = (name), .n_layers = (layers), .n_embd = (embd), .n_ff = (ff), .n_heads = (heads),                        \
     .n_kv_heads = (kv_heads), .head_dim = (head), .rope_dim = (rope), .n_vocab = (vocab)
@@ -58,8 +59,8 @@ enum { N_MATRICES_MAX = 7 };
 /* clang-format off */
 static const struct shape {
     whit_config config;
-    kind matrices[N_MATRICES_MAX]; /* q, k, v, o, gate, up, down; those that are all zero are as the first */
-    kind embed, head;              /* head: unused where it is tied */
+    kind matrices[N_MATRICES_MAX]; /* q, k, v, o, gate, up, down; a kind that is all zero means the first one */
+    kind embed, head;              /* head: unused if the head is tied */
 } shapes[] = {
     {{SIZES("llama", 2, 48, 72, 4, 2, 16, 16, 90)}, {FLOAT(F32)}, FLOAT(F32), FLOAT(F32)},
     {{SIZES("qwen2", 2, 40, 56, 3, 1, 16, 8, 77), .window = 40, .tied_head = true, .attn_bias = true},
@@ -90,7 +91,7 @@ static const struct shape {
      {CORRECTED(B1, 128, F16, ALL), CORRECTED(T5, 128, F16, ALL), CORRECTED(T2, 128, U8, ALL), CORRECTED(Q2, 64, F16,
       ALL), CORRECTED(B1, 128, F16, ALL), CORRECTED(B1, 128, F16, ALL), CORRECTED(T2, 64, F16, ALL)},
      ROW_SCALES(I8), ROW_SCALES(I8S)},
-    /* Matrices that share their activations differ in their corrections. */
+    /* matrices with the same inputs but different corrections */
     {{SIZES("qwen2", 2, 320, 200, 4, 2, 16, 16, 95), .attn_bias = true, .ffn_bias = true},
      {CORRECTED(B1, 64, F16, OUTLIERS), CORRECTED(T5, 128, F16, PLANE), CORRECTED(T2, 64, F16, OUTLIERS | PAIR),
       CORRECTED(B1, 64, F16, PAIR), CORRECTED(B1, 64, F16, OUTLIERS | PLANE), GROUP_SCALES(B1, 64, F16, 0),
@@ -101,7 +102,7 @@ static const struct shape {
       CORRECTED(T5, 128, F16, PLANE), CORRECTED(T5, 128, F16, PLANE), CORRECTED(T5, 128, F16, OUTLIERS),
       CORRECTED_TENSOR_SCALE(T2, OUTLIERS | PLANE)},
      ROW_SCALES(I8S), FLOAT(F32)},
-    /* Layers of three kinds, two RoPE tables, all optional numbers. */
+    /* three kinds of layers, two RoPE tables, all optional numbers */
     {{SIZES("decoder", 3, 48, 64, 4, 2, 16, 16, 70), .tied_head = true, .qk_norm = true, .norm_after_rope = true,
       .embedding_scale = 3, .residual_scale = 0.75, .attention_scale = 0.3, .logit_divisor = 2,
       .temperature_scale = 0.25, .temperature_length = 11, .n_kinds = 3,
@@ -112,17 +113,18 @@ static const struct shape {
       .ropes = {{.theta = 1e4, .dims = 16, .magnitude = 1}, {.theta = 1e5, .dims = 12, .scaling = WHIT_ROPE_YARN,
        .rounds = true, .factor = 4, .length = 64, .beta_fast = 8, .beta_slow = 1, .magnitude = 1.25}}},
      {GROUP_SCALES(I4, 32, F16, 0)}, ROW_SCALES(I8)},
-    /* Frequencies that depend on the context: all contexts of tests are on one side, since the other has other bits. */
+    /* Frequencies that depend on the context's length. All contexts of the tests are below the limit, since longer ones
+     * give other bits. */
     {{SIZES("decoder", 1, 32, 40, 2, 1, 16, 12, 65), .n_ropes = 1,
       .ropes = {{.theta = 1e4, .dims = 12, .scaling = WHIT_ROPE_LONG, .factor = 8, .length = 3000,
        .magnitude = 1.125}}},
      {ROW_SCALES(I8)}, FLOAT(F16), FLOAT(BF16)},
-    /* Short convolutions and attention in turn. */
+    /* short convolutions and attention alternate */
     {{SIZES("hybrid", 3, 72, 88, 2, 1, 32, 32, 100), .tied_head = true, .qk_norm = true, .conv_taps = 3, .n_kinds = 2,
       .kinds = {{.mixer = WHIT_MIXER_SHORT_CONV, .n_ff = 88}, {.n_heads = 2, .n_kv_heads = 1, .head_dim = 32,
        .rope_dim = 32, .n_ff = 88}},
       .kind_of_layer = {0, 1, 0}}, {GROUP_SCALES(T2, 32, F16, 0)}, FLOAT(F16), FLOAT(F32)},
-    /* Delta rules and attention with a gate and a window; more value heads than key heads, of odd sizes. */
+    /* delta rules, and attention with a gate and a window; more value heads than key heads, odd sizes */
     {{SIZES("hybrid", 3, 64, 80, 4, 2, 16, 8, 90), .qk_norm = true, .attn_gate = true, .conv_taps = 4,
       .delta_heads = 4, .delta_key_heads = 2, .delta_key_dim = 16, .delta_value_dim = 24, .n_kinds = 2,
       .kinds = {{.mixer = WHIT_MIXER_DELTA, .n_ff = 80}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16,
@@ -132,7 +134,7 @@ static const struct shape {
       .kinds = {{.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 19, .n_ff = 56},
        {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .n_ff = 56}},
       .kind_of_layer = {0, 1}}, {ROW_SCALES(I8)}, FLOAT(F16), FLOAT(F16)},
-    /* Two layers that share keys and values, values that are keys, per-layer embeddings, capped logits. */
+    /* two layers that share keys and values, values equal to keys, per-layer embeddings, capped logits */
     {{SIZES("gemma4", 5, 48, 80, 2, 2, 24, 24, 66), .window = 23, .gate = WHIT_GATE_GELU,
       .tied_head = true, .attention_scale = 1, .logit_cap = 5, .value_norm = true, .value_from_key = true,
       .layer_scale = true, .n_shared_layers = 2, .side_width = 16, .n_kinds = 4,
@@ -144,7 +146,7 @@ static const struct shape {
       .ropes = {{.theta = 1e6, .dims = 24, .has_factors = true, .magnitude = 1}, {.theta = 1e4, .dims = 16,
        .magnitude = 1}}},
      {ROW_SCALES(I8)}, ROW_SCALES(I8), FLOAT(F16)},
-    /* Experts with biases in the second layer: sigmoids, a bias of the choice, clamped gates. */
+    /* experts with biases in the second layer: sigmoid router with a selection bias, clamped gates */
     {{SIZES("decoder-experts", 2, 48, 72, 4, 2, 16, 16, 83), .gate = WHIT_GATE_SWISH1, .attn_bias = true,
       .n_experts = 11, .n_experts_used = 3, .n_expert_ff = 32, .router_sigmoid = true, .router_bias = true,
       .router_norm = true, .router_norm_eps = 1e-6, .router_scale = 1.5, .expert_bias = true, .gate_limit = 0.5,
@@ -152,31 +154,31 @@ static const struct shape {
       .kinds = {{.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 21, .n_ff = 72},
        {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16}},
       .kind_of_layer = {0, 1}}, {GROUP_SCALES(I4, 32, F16, 0)}, FLOAT(F16), FLOAT(F16)},
-    /* Experts in all layers, ternary with a scale for each row, beside one that every token takes. */
+    /* ternary experts with row scales in all layers, next to a shared expert */
     {{.family = "hybrid-experts", .n_layers = 3, .n_embd = 64, .n_heads = 4, .n_kv_heads = 2, .head_dim = 16,
       .rope_dim = 8, .n_vocab = 90, .qk_norm = true, .conv_taps = 3, .n_experts = 6, .n_experts_used = 2,
       .n_expert_ff = 48, .n_shared_ff = 40, .n_kinds = 2,
       .kinds = {{.mixer = WHIT_MIXER_SHORT_CONV}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 8}},
       .kind_of_layer = {0, 1, 0}}, {ROW_SCALES(T5)}, FLOAT(F16), ROW_SCALES(I8S)},
-    /* Experts beside the feed-forward part, with a factor for each. */
+    /* experts in addition to the feed-forward part, each with a factor */
     {{SIZES("gemma4-experts", 2, 48, 56, 2, 1, 24, 24, 66), .gate = WHIT_GATE_GELU, .tied_head = true,
       .attention_scale = 1, .value_norm = true, .layer_scale = true, .n_experts = 4, .n_experts_used = 4,
       .n_expert_ff = 16, .router_norm = true}, {FLOAT(BF16)}, ROW_SCALES(I8), FLOAT(F16)},
-    /* A layer after the last that predicts one more token, beside layers with a delta rule. */
+    /* a draft layer, which predicts one more token, with layers that have a delta rule */
     {{SIZES("hybrid", 3, 64, 80, 4, 2, 16, 8, 90), .qk_norm = true, .attn_gate = true, .conv_taps = 4,
       .delta_heads = 4, .delta_key_heads = 2, .delta_key_dim = 16, .delta_value_dim = 128, .n_draft_layers = 1,
       .n_kinds = 2,
       .kinds = {{.mixer = WHIT_MIXER_DELTA, .n_ff = 80}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16,
        .rope_dim = 8, .n_ff = 80}},
       .kind_of_layer = {0, 1, 0}}, {FLOAT(F32)}, FLOAT(F32), FLOAT(F32)},
-    /* The same with experts in all layers, in low-bit codecs. */
+    /* a draft layer with experts in all layers, in low-bit codecs */
     {{.family = "hybrid-experts", .n_layers = 2, .n_embd = 64, .n_heads = 4, .n_kv_heads = 2, .head_dim = 16,
       .rope_dim = 8, .n_vocab = 90, .tied_head = true, .qk_norm = true, .conv_taps = 3, .n_experts = 6,
       .n_experts_used = 2, .n_expert_ff = 48, .n_shared_ff = 40, .n_draft_layers = 1, .n_kinds = 2,
       .kinds = {{.mixer = WHIT_MIXER_SHORT_CONV}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 8}},
       .kind_of_layer = {1, 0}}, {GROUP_SCALES(Q2, 32, F16, 0)}, ROW_SCALES(I8S)},
 };
-/* A draft model for the model of family gemma4 above: its windows and sizes of heads, more queries. */
+/* A draft model for the gemma4 model above: the same windows and head sizes, but more queries. */
 static const struct shape draft_shape = {
     {SIZES("gemma4-draft", 3, 40, 56, 4, 2, 24, 24, 66), .gate = WHIT_GATE_GELU, .tied_head = true,
      .attention_scale = 1, .layer_scale = true, .draft_width = 48, .n_kinds = 2,
@@ -206,7 +208,7 @@ static kind draw_float_or_i8(whit_rng *rng, bool is_head)
     return kinds[below(rng, is_head ? 5 : 4)];
 }
 
-/* Any codec with any scales, and any corrections where it may have some. */
+/* Draws a codec with any valid scales and, if it may have them, corrections. */
 static kind draw_kind(whit_rng *rng)
 {
     static const uint8_t codecs[] = {WHIT_CODEC_T2, WHIT_CODEC_T5, WHIT_CODEC_B1, WHIT_CODEC_Q2,
@@ -249,7 +251,7 @@ static struct shape draw_shape(uint64_t seed)
     uint32_t family = below(&rng, 4);
     snprintf(c->family, sizeof c->family, "%s", families[family]);
     c->n_layers = 1 + below(&rng, 2);
-    if (family == 1) c->n_layers = 2; /* one of them is widened (session_play.c) */
+    if (family == 1) c->n_layers = 2; /* session_play.c widens the window of one of the layers */
     c->n_embd = draw_width(&rng, 400);
     c->n_ff = draw_width(&rng, 520);
     c->n_kv_heads = 1 + below(&rng, 2);
@@ -264,7 +266,8 @@ static struct shape draw_shape(uint64_t seed)
     c->sub_norm = family == 3;
     c->out_bias = below(&rng, 5) == 0;
     c->ffn_bias = below(&rng, 5) == 0;
-    bool are_alike = below(&rng, 2); /* matrices behind the same activations, but for their corrections */
+    /* matrices with the same inputs have the same type, except for their corrections */
+    bool are_alike = below(&rng, 2);
     for (uint32_t i = 0; i < N_MATRICES_MAX; i++) {
         kind k = draw_kind(&rng), *first = i < 3 ? &s.matrices[0] : &s.matrices[4];
         if (are_alike && (i == 1 || i == 2 || i == 5)) {
@@ -276,7 +279,7 @@ static struct shape draw_shape(uint64_t seed)
     }
     s.embed = below(&rng, 2) ? draw_kind(&rng) : draw_float_or_i8(&rng, c->tied_head);
     s.head = below(&rng, 2) ? draw_kind(&rng) : draw_float_or_i8(&rng, true);
-    bool is_plain = below(&rng, 3) == 0; /* a source for conversions, as none with corrections is */
+    bool is_plain = below(&rng, 3) == 0; /* without corrections the model can be a source of conversions */
     for (uint32_t i = 0; is_plain && i < N_MATRICES_MAX; i++) s.matrices[i].corrections = 0;
     if (is_plain) s.embed.corrections = s.head.corrections = 0;
     return s;
@@ -287,9 +290,9 @@ static struct shape draw_shape(uint64_t seed)
 struct maker {
     whit_ndf_writer *writer;
     whit_rng rng;
-    uint64_t salt; /* of corrections; 0: none of a drawn model */
-    bool writing;  /* else declaring */
-    bool negates;  /* vectors */
+    uint64_t salt; /* seed of the corrections of a drawn model; 0: the model is not drawn */
+    bool writing;  /* second pass, which writes; the first pass declares the tensors */
+    bool negates;  /* negates all vectors */
     uint32_t next;
     whit_error *error;
 };
@@ -307,7 +310,7 @@ static int8_t pick_code(whit_rng *rng, uint8_t codec)
     return (int8_t)(info->code_min + (int)whit_rng_below(rng, (uint64_t)(info->code_max - info->code_min + 1)));
 }
 
-/* Random content of n_rows rows, with which values are about as large as they were. */
+/* Fills n_rows rows with random content that keeps the magnitude of values from layer to layer. */
 static bool fill(whit_rng *rng, const whit_tensor_type *type, whit_rows *rows)
 {
     const whit_codec_info *info = whit_codec_find(type->codec);
@@ -337,14 +340,14 @@ static bool fill(whit_rng *rng, const whit_tensor_type *type, whit_rows *rows)
     return true;
 }
 
-/* Up to three outliers a row, about twice as large as the weights beside them; of drawn models, where `salt` is not 0,
- * up to all that have room, at the ends of rows and side by side, and tiles without any. The same in both passes. */
+/* Makes up to three outliers per row, about twice as large as the weights. In drawn models (salt != 0) there may be as
+ * many as fit, at the ends of rows and next to each other, and tiles without any. Both passes give the same result. */
 static whit_status make_outliers(const whit_tensor_type *type, uint64_t salt, whit_buf *part, whit_error *error)
 {
     static const uint32_t mosts[] = {4, 2, 256, 40, 3}, gaps[] = {1, 2, 9, 1u << 16};
     whit_rng rng = {.state = salt * 7919 + type->n_rows * 65537ull + type->n_cols};
     uint32_t most = salt ? mosts[whit_rng_below(&rng, 5)] : 4, gap = salt ? gaps[whit_rng_below(&rng, 4)] : 1u << 16,
-             bare = salt ? (uint32_t)whit_rng_below(&rng, 3) : 0; /* of three tiles */
+             bare = salt ? (uint32_t)whit_rng_below(&rng, 3) : 0; /* number of tiles of three without outliers */
     if (gap > type->n_cols) gap = type->n_cols;
     whit_outlier *list = calloc((size_t)type->n_rows * UINT8_MAX, sizeof *list);
     float *scales = calloc((type->n_rows + 15) / 16, sizeof *scales);
@@ -366,7 +369,7 @@ static whit_status make_outliers(const whit_tensor_type *type, uint64_t salt, wh
     return status;
 }
 
-/* A sign plane on about a third of the columns; of drawn models on all to one. */
+/* Makes a sign plane on about a third of the columns; in drawn models on any share, from all columns to one. */
 static whit_status make_plane(const whit_tensor_type *type, uint64_t salt, whit_buf *part, whit_error *error)
 {
     static const uint32_t shares[] = {1, 3, 8, 1000};
@@ -407,7 +410,8 @@ static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, c
     uint8_t *part[WHIT_PART_COUNT] = {0}, digest[WHIT_HASH_BYTES] = {1};
     whit_status status = WHIT_OK;
     memcpy(digest + 1, &m->next, sizeof m->next);
-    whit_ndf_writer_set_digest(m->writer, m->next, digest); /* nobody converts this model again */
+    /* the digest may be arbitrary, since the model is not converted again */
+    whit_ndf_writer_set_digest(m->writer, m->next, digest);
     if (!fill(&m->rng, type, &rows)) status = whit_fail_memory(m->error, "a tensor", type->n_rows);
     for (uint32_t i = 0; status == WHIT_OK && m->negates && i < type->n_cols; i++)
         ((float *)rows.elems)[i] = -((float *)rows.elems)[i];
@@ -432,7 +436,7 @@ static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, c
     return status;
 }
 
-/* One tensor, in the pass that declares or in the one that writes. */
+/* Declares or writes one tensor, depending on the pass. */
 static whit_status tensor(struct maker *m, int layer, const char *name, whit_tensor_type type, uint8_t has)
 {
     char full[64];
@@ -491,7 +495,7 @@ struct named_matrix {
     bool has_bias;
 };
 
-/* Matrices of a layer, the i-th of the kind that the shape has for it. */
+/* Makes matrices of a layer; their kinds are those of the shape from index `first` on. */
 static whit_status matrices_of(struct maker *m, const struct shape *shape, int layer,
                                const struct named_matrix *matrices, int first, int n)
 {
@@ -560,7 +564,7 @@ static whit_status delta_tensors(struct maker *m, const struct shape *shape, int
     return status == WHIT_OK ? matrices_of(m, shape, layer, matrices, 0, 5) : status;
 }
 
-/* Router, experts and the expert that every token takes. */
+/* Makes the router, the experts and the shared expert. */
 static whit_status expert_tensors(struct maker *m, const struct shape *shape, int layer)
 {
     const whit_config *c = &shape->config;
@@ -594,7 +598,7 @@ static whit_status expert_tensors(struct maker *m, const struct shape *shape, in
     return matrices_of(m, shape, layer, shared, 4, 3);
 }
 
-/* Norms around the sublayers of each family, and Gemma 4's per-layer embeddings. */
+/* Makes the norms around the sublayers, as the family has them, and Gemma 4's per-layer embeddings. */
 static whit_status norms_of_layer(struct maker *m, const whit_config *c, int layer)
 {
     const bool is_gemma = strncmp(c->family, "gemma", 5) == 0, is_olmo = strncmp(c->family, "olmo", 4) == 0;
@@ -610,7 +614,7 @@ static whit_status norms_of_layer(struct maker *m, const whit_config *c, int lay
     return matrix(m, layer, "side_proj", i8, c->n_embd, c->side_width);
 }
 
-/* What a layer has that predicts one more token. */
+/* Makes the additional tensors of a draft layer, which predicts one more token. */
 static whit_status draft_tensors(struct maker *m, const struct shape *shape, int layer)
 {
     const uint32_t n = shape->config.n_embd;
@@ -621,7 +625,7 @@ static whit_status draft_tensors(struct maker *m, const struct shape *shape, int
     return matrices_of(m, shape, layer, &input, 0, 1);
 }
 
-/* All of them, in the same order in both passes. */
+/* Makes all tensors, in the same order in both passes. */
 static whit_status tensors(struct maker *m, const struct shape *shape)
 {
     static whit_status (*const mixers[])(struct maker *, const struct shape *,
@@ -654,7 +658,7 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
     return WHIT_OK;
 }
 
-/* Builds the model of a shape from random numbers that begin with `seed`. */
+/* Builds the model of a shape with random content from `seed`. */
 static whit_status make_shape(struct shape shape, uint64_t seed, uint64_t salt, whit_ndf_writer **writer,
                               whit_config *config, whit_error *error)
 {

@@ -25,7 +25,7 @@ enum {
     N_TEXTS = 3,
     SEQUENCES_MAX = 4,
     CTX_MAX = 720,
-    STEP_MAX = 700, /* tokens of a step */
+    STEP_MAX = 700, /* maximum number of tokens in a step */
     KEPT_ROWS = 4096,
     N_ACTS = WHIT_ACT_Q2 + 1,
     N_LIMITS = 4,
@@ -39,8 +39,8 @@ typedef struct fed {
     uint8_t mounting;
 } fed;
 
-/* The session that takes one token at a time, what it has taken, and rows that it has given: logits, then the
- * hidden state, by a hash of all tokens up to theirs. */
+/* A session that is fed one token at a time, the tokens that it has, and the rows that it has computed: logits, then
+ * hidden state. Rows are found by a hash of all tokens up to theirs. */
 typedef struct reference {
     whit_session *session;
     fed held[CTX_MAX];
@@ -56,16 +56,16 @@ typedef struct played_model {
     whit_config config;
     whit_model *model;
     whit_ndf_writer *drafter_writer;
-    whit_model *drafter; /* its draft model, which may be the model itself; NULL: it has none */
+    whit_model *drafter; /* draft model, which may be the model itself; NULL: none */
     whit_adapter *adapters[N_ADAPTERS];
     bool is_screened;
     size_t row_elems;
-    reference *of[WHIT_KV_TYPES][N_ACTS][N_LIMITS]; /* by types of cache and activations, and limits */
+    reference *of[WHIT_KV_TYPES][N_ACTS][N_LIMITS]; /* references by type of cache, type of activations, and limit */
 } played_model;
 
 static played_model models[MODELS_MAX];
 
-/* Adapters that a sequence may have: which, at which strength. */
+/* Combinations of adapters that a sequence may have, with their strengths. */
 static const struct mounting {
     uint8_t n, adapter[3];
     float scale[3];
@@ -79,9 +79,9 @@ static const struct mounting {
     {3, {2, 1, 0}, {0.3f, 0.4f, 0.5f}},
 };
 
-/* What a token sees at most: all of the context, or the sinks and the newest of an endless session. */
+/* Maximum context of a token: the whole context, or in an endless session the sinks and the newest tokens. */
 static const struct limit {
-    uint32_t n_ctx, n_sinks; /* n_ctx 0: not endless */
+    uint32_t n_ctx, n_sinks; /* n_ctx 0: the session is not endless */
 } limits[N_LIMITS] = {{0, 0}, {66, 4}, {130, 0}, {200, 64}};
 
 static void stop(const whit_error *error)
@@ -113,7 +113,7 @@ static void open_adapters(played_model *m, uint32_t which)
     }
 }
 
-/* One layer sees everything, the others have the model's window: two classes of the KV cache. */
+/* Gives one layer an unlimited window, so that the KV cache has two classes of layers. */
 static void widen_a_layer(whit_model *model)
 {
     for (uint32_t i = 0; i < model->graph.n_nodes; i++)
@@ -149,7 +149,7 @@ static whit_model *open_written(whit_ndf_writer *writer)
     return model;
 }
 
-/* The block that predicts further tokens, or the draft model that reads Gemma 4's keys. */
+/* Opens the draft model: the model's own draft block, or for Gemma 4 a model that reads its keys. */
 static void open_drafter(played_model *m)
 {
     whit_error error;
@@ -159,7 +159,7 @@ static void open_drafter(played_model *m)
     m->drafter = open_written(m->drafter_writer);
 }
 
-/* Of drawn ones the last is kept, the others always. */
+/* Returns model i. Listed models stay open, of drawn models only the last. */
 static played_model *model_at(uint32_t i)
 {
     played_model *m = &models[i < random_model_count() ? i : MODELS_MAX - 1];
@@ -189,7 +189,7 @@ static whit_status mount(const played_model *m, whit_session *session, uint32_t 
 
 /* ---- the reference --------------------------------------------------------------------------- */
 
-/* Packed caches are to close blocks soon. */
+/* Returns a KV window that makes packed caches close blocks early. */
 static uint32_t window_of(whit_kv_type kv)
 {
     return kv == WHIT_KV_K4V2 ? 1 : 0;
@@ -227,7 +227,7 @@ static uint64_t hash_of(uint64_t hash, fed token)
     return whit_rng_next(&rng);
 }
 
-/* Feeds what is missing of `n` tokens, of which the last one's row is wanted. */
+/* Feeds the tokens of the first n that the reference lacks, and returns the last one's row. */
 static const float *feed(const played_model *m, reference *r, const fed *tokens, uint32_t n)
 {
     whit_error error;
@@ -236,7 +236,8 @@ static const float *feed(const played_model *m, reference *r, const fed *tokens,
            r->held[same].mounting == tokens[same].mounting)
         same++;
     MUST(whit_session_truncate(r->session, 0, same, &error), error);
-    if (whit_session_position(r->session, 0) != same) { /* windows have left that: what is there has other mounts */
+    /* windows have dropped the earlier tokens, whose recomputation may use other adapters: begin anew */
+    if (whit_session_position(r->session, 0) != same) {
         same = 0;
         MUST(whit_session_truncate(r->session, 0, 0, &error), error);
     }
@@ -257,7 +258,7 @@ static const float *feed(const played_model *m, reference *r, const fed *tokens,
     return row;
 }
 
-/* Logits and hidden state after `n` tokens. */
+/* Returns the expected logits and hidden state after n tokens. */
 static const float *expected_row(const played_model *m, reference *r, const fed *tokens, uint32_t n)
 {
     uint64_t hash = 1;
@@ -267,7 +268,8 @@ static const float *expected_row(const played_model *m, reference *r, const fed 
     for (; r->key[at]; at = (at + 1) % (2 * KEPT_ROWS))
         if (r->key[at] == hash) return r->rows + r->place[at] * m->row_elems;
     const float *row = feed(m, r, tokens, n);
-    if (r->n_rows == 1) at = (uint32_t)(hash % (2 * KEPT_ROWS)); /* all others were forgotten */
+    /* the table was full, and all earlier rows were dropped */
+    if (r->n_rows == 1) at = (uint32_t)(hash % (2 * KEPT_ROWS));
     r->key[at] = hash;
     r->place[at] = r->n_rows - 1;
     return row;
@@ -278,7 +280,7 @@ static const float *expected_row(const played_model *m, reference *r, const fed 
 typedef struct sequence {
     fed fed[CTX_MAX];
     uint32_t n, text;
-    uint32_t most; /* tokens that it has had: windows forget as they go on */
+    uint32_t most; /* largest number of tokens that the sequence has had, since windows drop old ones */
     uint8_t mounting;
 } sequence;
 
@@ -289,12 +291,12 @@ typedef struct life {
     played_model *m;
     reference *r;
     whit_session_options options;
-    uint32_t limit, n_room; /* which of limits; tokens that a sequence may have */
+    uint32_t limit, n_room; /* limit: index in `limits`; n_room: maximum number of tokens in a sequence */
     whit_session *session;
     volatile bool cancel;
     sequence sequences[SEQUENCES_MAX];
     whit_step_token tokens[STEP_MAX];
-    uint32_t fed_before[STEP_MAX]; /* tokens that its sequence has up to this one */
+    uint32_t fed_before[STEP_MAX]; /* number of tokens of its sequence up to and including this token */
     char *why;
     size_t why_bytes;
 } life;
@@ -378,17 +380,18 @@ static void choose_options(life *l)
     for (uint32_t q = 0; q < SEQUENCES_MAX; q++) l->sequences[q].text = below(l, N_TEXTS);
 }
 
-/* Texts are few, so that many lives ask for the same rows. */
+/* Returns the next token of a sequence. There are few texts, so that many lives need the same rows. */
 static int32_t next_id(life *l, const sequence *q, bool is_strange)
 {
     if (is_strange) return (int32_t)below(l, l->m->config.n_vocab);
     return (int32_t)(((uint64_t)q->n * 7919 + q->text * 104729 + (uint64_t)q->n * q->n) % l->m->config.n_vocab);
 }
 
-/* n_top: all others may be estimates, every one below the n_top largest, which have their bits. */
+/* Returns whether the n_top largest logits have the exact bits and all others are below them. The others may be
+ * estimates. */
 static bool are_best_right(const float *found, const float *exact, uint32_t n_vocab, uint32_t n_top)
 {
-    float least = INFINITY; /* of the n_top largest */
+    float least = INFINITY; /* the smallest of the n_top largest */
     uint32_t n_best = 0;
     for (uint32_t i = 0; i < n_vocab; i++) {
         uint32_t n_larger = 0;
@@ -435,7 +438,7 @@ static bool check_positions(life *l)
     return true;
 }
 
-/* A step that must fail, or may: nothing has happened then. */
+/* Makes a step that must or may fail, and checks that a failed step changes nothing. */
 static bool check_refusal(life *l, uint32_t n, whit_status wanted)
 {
     whit_error error;
@@ -474,7 +477,7 @@ static bool step(life *l)
     if (n == 0) return true;
     for (uint32_t i = 0; i < SEQUENCES_MAX; i++)
         if (l->sequences[i].n > l->sequences[i].most) l->sequences[i].most = l->sequences[i].n;
-    if (one_in(l, 16)) { /* first in vain: cancelled, beyond the vocabulary */
+    if (one_in(l, 16)) { /* first make the step fail: cancelled, or with an id outside the vocabulary */
         for (uint32_t i = 0; i < SEQUENCES_MAX; i++) {
             uint32_t now = l->sequences[i].n;
             l->sequences[i].n = before[i];
@@ -501,7 +504,7 @@ static bool step(life *l)
     return check_positions(l);
 }
 
-/* More tokens of one sequence than it has room for, over several passes: none of them is taken. */
+/* Feeds more tokens to one sequence than fit, in a step of several passes: none of them may be accepted. */
 static bool overfill(life *l)
 {
     uint32_t q = below(l, l->options.n_sequences), n = l->options.n_ctx_tokens - l->sequences[q].n + 1;
@@ -512,7 +515,7 @@ static bool overfill(life *l)
     return check_refusal(l, n, WHIT_ERROR_LIMIT);
 }
 
-/* Whether any layer sees a window. */
+/* Returns whether any layer has a window. */
 static bool has_window(const whit_config *c)
 {
     bool found = c->window != 0;
@@ -520,9 +523,9 @@ static bool has_window(const whit_config *c)
     return found;
 }
 
-/* Where a sequence stands that was to have n tokens of one which has had `most`: a model with windows, and an endless
- * session, keep 128 more than they see, a packed cache 47, recurrent layers 8, and go further back where they have left
- * it; what is found then was computed with what is mounted. */
+/* Checks the position of a sequence that was to go back to n tokens and has had `most`. It may be smaller if old tokens
+ * were dropped: models with windows and endless sessions keep 128 tokens more than they need, packed caches 47,
+ * recurrent layers 8. The tokens that are left are then treated as computed with the current adapters. */
 static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
 {
     sequence *s = &l->sequences[at];
@@ -538,7 +541,7 @@ static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
     if (position > n || !(forgets || is_recurrent) || n + n_back >= most)
         return differs(l, "sequence %u, which had %u tokens, goes back to %u, not %u", at, most, position, n);
     for (uint32_t i = 0; i < position; i++) s->fed[i].mounting = s->mounting;
-    if (position == 0) s->most = 0; /* else what windows have left stays left: only what is seen was found again */
+    if (position == 0) s->most = 0; /* otherwise the dropped tokens stay dropped */
     return true;
 }
 
@@ -570,8 +573,8 @@ static bool share(life *l)
     return stands(l, to, n, n ? l->sequences[from].most : 0) && check_positions(l);
 }
 
-/* A beginning of what some sequence holds, or held, with other tokens behind it: what is found must be what feeding it
- * gives, which later rows show. */
+/* Reuses a prefix that some sequence has or had, followed by other tokens. The tokens found must be equivalent to fed
+ * ones, which later rows show. */
 static bool reuse(life *l)
 {
     whit_error error;
@@ -589,13 +592,13 @@ static bool reuse(life *l)
         return differs(l, "of %u tokens %u are said to be there", n, n_present);
     for (uint32_t i = 0; i < n_present; i++) s->fed[i] = (fed){ids[i], s->mounting};
     s->n = n_present;
-    s->most = n_present ? UINT32_MAX : 0; /* how far back it may go is not known */
+    s->most = n_present ? UINT32_MAX : 0; /* it is not known how far the sequence can go back */
     s->text = wanted.text;
     l->counts->n_reused += n_present;
     return check_positions(l);
 }
 
-/* Changes nothing but how far others may go back. */
+/* Marks a position, which only affects how far sequences can go back. */
 static bool mark(life *l)
 {
     whit_error error;
@@ -619,7 +622,7 @@ static bool change_mounting(life *l)
     return mount_sequence(l, q, (uint8_t)below(l, N_MOUNTINGS));
 }
 
-/* Whether a sequence's rows so far are those of one that has had no adapters. */
+/* Returns whether no token of the sequence was computed with adapters. */
 static bool is_plain(const sequence *s)
 {
     bool plain = !s->mounting;
@@ -627,8 +630,8 @@ static bool is_plain(const sequence *s)
     return plain;
 }
 
-/* Guesses of a new session that is fed the tokens of a sequence, if its cache of the draft model begins where that of
- * the played session does: the same ones. */
+/* Compares guesses with those of a new session that is fed the same tokens, if its draft cache begins at the same
+ * position: they must be equal. */
 static bool check_guesses(life *l, uint32_t q, int32_t next, const int32_t *guesses, uint32_t n)
 {
     whit_error error;
@@ -655,7 +658,8 @@ static bool check_guesses(life *l, uint32_t q, int32_t next, const int32_t *gues
     return differs(l, "other guesses of %u tokens after %u of sequence %u", n, s->n, q);
 }
 
-/* Guesses n tokens after one that comes next; returns how many there are, since hidden states may be missing. */
+/* Guesses n tokens after the token `next`. Returns the number of guesses, which is smaller if hidden states are
+ * missing. */
 static uint32_t guess(life *l, uint32_t q, int32_t next, int32_t *guesses, uint32_t n)
 {
     const sequence *s = &l->sequences[q];
@@ -664,7 +668,7 @@ static uint32_t guess(life *l, uint32_t q, int32_t next, int32_t *guesses, uint3
     return n_guessed;
 }
 
-/* A draft: up to 8 tokens in one step, of which the last ones are taken back. Some are a draft model's guesses. */
+/* Feeds up to 8 tokens in one step, some of them guesses of the draft model, and takes back the last ones. */
 static bool draft_once(life *l, uint32_t q)
 {
     whit_error error;
@@ -697,7 +701,8 @@ static bool draft_once(life *l, uint32_t q)
     return stands(l, q, n_taken, s->most) && check_positions(l);
 }
 
-/* Drafts of one sequence; a draft model guesses best after one, when it has the last token's hidden state. */
+/* Drafts for one sequence several times, since a draft model guesses best after a draft, when it has the last token's
+ * hidden state. */
 static bool draft(life *l)
 {
     const uint32_t q = below(l, l->options.n_sequences), n_times = l->session->drafter ? 3 : 1;
@@ -706,7 +711,7 @@ static bool draft(life *l)
     return true;
 }
 
-/* A file of one sequence, which another or the same one continues. */
+/* Saves a sequence to a file and loads it into another or the same sequence. */
 static bool store(life *l)
 {
     whit_error error;
@@ -731,7 +736,7 @@ static bool store(life *l)
         loaded->n = n;
         loaded->most = n ? UINT32_MAX : 0;
     } else if (status == WHIT_ERROR_ARGUMENT) {
-        status = WHIT_OK; /* it had other adapters in between */
+        status = WHIT_OK; /* the sequence had other adapters in between */
     }
     unlink(path);
     if (status != WHIT_OK) return differs(l, "a file of %u tokens: %s", s->n, error.message);
@@ -769,7 +774,8 @@ bool session_play(play_source *source, play_counts *counts, char *why, size_t wh
     bool is_right = true;
     const whit_model *drafter = l->m->drafter && below(l, 4) ? l->m->drafter : NULL;
     const bool reads_keys = drafter && drafter != l->m->model;
-    if (reads_keys && (l->options.endless || l->options.kv >= WHIT_KV_K4V2)) drafter = NULL; /* those are refused */
+    /* a draft model that reads keys is refused in endless sessions and with packed caches */
+    if (reads_keys && (l->options.endless || l->options.kv >= WHIT_KV_K4V2)) drafter = NULL;
     if (whit_session_open_drafting(l->m->model, &l->options, drafter, &l->session, &error) != WHIT_OK)
         is_right = differs(l, "%s", error.message);
     counts->n_sequences++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Sessions played at random: steps of any tokens of any sequences, rows wanted anywhere, share, truncate, reuse, mount,
- * refused steps, guesses of a draft model, with any options and any level of instructions, against a session that takes
- * one token at a time with those of this machine. Every wanted row must have its bits. */
+ * Plays sessions at random: steps of any tokens of any sequences with any wanted rows, share, truncate, reuse,
+ * mount, refused steps and guesses of a draft model, with any options and any level of instructions. The reference
+ * is a session that is fed one token at a time. Every wanted row must have the reference's bits. */
 #ifndef WHIT_TESTS_SESSION_PLAY_H
 #define WHIT_TESTS_SESSION_PLAY_H
 
@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where decisions come from: bytes while there are some, then `seed` for as long as it takes; nothing but zeros,
- * and so an end, where that is 0. */
+/* Source of the decisions: the bytes of `data` first, then numbers from `seed`; with seed 0 zeros, which end the
+ * life. */
 typedef struct play_source {
     const uint8_t *data;
     size_t size;
     uint64_t seed;
-    uint32_t model; /* which of random_model.h, one that is drawn; 0: one of the others, by the decisions */
+    uint32_t model; /* number of a model of random_model.h that is drawn; 0: a listed model, chosen by the decisions */
 } play_source;
 
 typedef struct play_counts {
@@ -23,9 +23,10 @@ typedef struct play_counts {
         n_truncations, n_mounts, n_back, n_reuses, n_reused;
 } play_counts;
 
-/* Plays one life of a session. False where something differs: `why` (a line) says what, after the options. */
+/* Plays the life of one session. Returns false if a result differs; `why` then gets one line with the options and the
+ * difference. */
 bool session_play(play_source *source, play_counts *counts, char *why, size_t why_bytes);
-/* Frees the models and references that lives share. */
+/* Frees the models and references that the lives share. */
 void session_play_end(void);
 
 #endif

@@ -16,22 +16,22 @@
 
 #include "whit.h"
 
-/* Limits of processor time are for code as it ships; under ThreadSanitizer the same work may take so many
- * times as long. */
+/* Factor for limits of processor time, which are meant for release builds; ThreadSanitizer makes code this much
+ * slower. */
 #ifdef __SANITIZE_THREAD__
 #define TEST_SLOWER UINT64_C(20)
 #else
 #define TEST_SLOWER UINT64_C(1)
 #endif
 
-/* Asserts success and shows the error's line otherwise. */
+/* Asserts that an expression returns WHIT_OK; otherwise prints the error's message. */
 #define assert_ok(expression, error)                                                                                   \
     do {                                                                                                               \
         whit_status assert_ok_status_ = (expression);                                                                  \
         if (assert_ok_status_ != WHIT_OK) fail_msg("%s: %s", #expression, (error).message);                            \
     } while (0)
 
-/* A path under ../shared, or a clear skip where a clone has none (CI must have it). */
+/* Returns a path below ../shared. If the folder is missing, the test is skipped, or fails in CI. */
 static inline const char *shared_path(const char *relative)
 {
     static char paths[8][1024];
@@ -46,8 +46,8 @@ static inline const char *shared_path(const char *relative)
     return path;
 }
 
-/* Under an emulator, where an instruction takes ten times as long and more, tests take fewer rounds;
- * what a round looks at stays the same. */
+/* Returns whether tests must be brief: under an emulator, which is at least ten times as slow, they make fewer rounds
+ * with the same checks. */
 static inline bool tests_are_brief(void)
 {
     return getenv("WHIT_TEST_BRIEF") != NULL;

@@ -7,7 +7,7 @@
 
 static char test_folder[] = "/tmp/whit-test-XXXXXX";
 
-/* A path in it. Good until eight others have been asked for. */
+/* Returns a path in the test's folder. It is valid until eight others were requested. */
 static inline const char *in_folder(const char *name)
 {
     static char paths[8][256];
@@ -17,7 +17,7 @@ static inline const char *in_folder(const char *name)
     return path;
 }
 
-/* Fixtures of cmocka. */
+/* fixtures of cmocka */
 static inline int make_folder(void **state)
 {
     (void)state;
@@ -31,7 +31,7 @@ static inline int remove_folder(void **state)
     return system(command);
 }
 
-/* A model anywhere, which leaves nothing in the cache of conversions; one in the folder. */
+/* Opens a model without using the cache of conversions. */
 static inline whit_model *open_model_at(const char *path)
 {
     whit_error error;

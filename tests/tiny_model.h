@@ -17,16 +17,16 @@
 typedef struct tiny_model {
     uint64_t seed;
     uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_ctx;
-    uint32_t n_rope_factors; /* 0: there are none */
-    whit_ggml_kind kind;     /* of the matrices: F32, or a coded one with random codes */
-    bool scale_tensors;      /* "blk.0.attn_q.scale" is 3, and an input scale that is to be ignored */
+    uint32_t n_rope_factors; /* 0: no RoPE factors */
+    whit_ggml_kind kind;     /* type of the matrices: F32, or a coded type with random codes */
+    bool scale_tensors;      /* adds "blk.0.attn_q.scale" with the value 3, and an input scale that must be ignored */
     bool tied_head, no_tokenizer;
-    const char *chat_template;                                    /* NULL: none */
-    void (*put_keys)(whit_gguf_writer *writer, const void *user); /* further keys; NULL: none */
+    const char *chat_template;                                    /* NULL: no template */
+    void (*put_keys)(whit_gguf_writer *writer, const void *user); /* adds further keys; NULL: none */
     const void *user;
 } tiny_model;
 
-/* A template of the project's own, with an end-of-turn token. */
+/* chat template with an end-of-turn token */
 #define TINY_TEMPLATE                                                                                                  \
     "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content }}{{ eos_token }}"                                \
     "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
@@ -37,7 +37,7 @@ static inline tiny_model tiny_model_default(void)
         .seed = 1, .n_layers = 2, .n_embd = 64, .n_ff = 96, .n_heads = 4, .n_kv_heads = 2, .n_ctx = 256};
 }
 
-/* 3 control tokens, 256 bytes, then pieces: the letters, and words grown from them by merges. */
+/* pieces after 3 control tokens and 256 bytes: the letters, and words that merges build from them */
 /* clang-format off */
 static const char *const tiny_pieces[] = {
     "\xE2\x96\x81", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q",
@@ -68,7 +68,7 @@ static inline void tiny_put_tokenizer(whit_gguf_writer *writer)
             piece = byte;
         }
         whit_gguf_put_element(writer, piece, strlen(piece));
-        /* 1 normal, 2 unknown, 3 control, 6 byte; longer pieces are likelier. */
+        /* types: 1 normal, 2 unknown, 3 control, 6 byte; longer pieces have higher scores */
         kinds[id] = id == 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1;
         if (id >= 259) scores[id] = (float)strlen(piece) - 20.0f - 0.01f * (float)(id - 259);
     }
@@ -83,10 +83,10 @@ static inline void tiny_put_tokenizer(whit_gguf_writer *writer)
 
 typedef struct tiny_tensor {
     char name[64];
-    uint32_t n_rows, n_cols; /* n_rows 0: a vector of ones and a little */
+    uint32_t n_rows, n_cols; /* n_rows 0: a vector with values near 1 */
 } tiny_tensor;
 
-/* Every tensor in turn, from i = 0; false after the last. */
+/* Describes tensor i, from 0. Returns false after the last. */
 static inline bool tiny_tensor_at(const tiny_model *model, uint32_t i, tiny_tensor *tensor)
 {
     enum { PER_LAYER = 9 };
@@ -135,14 +135,14 @@ static inline void tiny_put_config(whit_gguf_writer *writer, const tiny_model *m
     whit_gguf_put_f32(writer, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
 }
 
-/* The two of scale_tensors. */
+/* Declares the two tensors of scale_tensors. */
 static inline void tiny_put_scale_tensors(whit_gguf_writer *writer)
 {
     whit_gguf_put_tensor(writer, "blk.0.attn_q.scale", 0, 1, (const uint64_t[]){1}, 4);
     whit_gguf_put_tensor(writer, "blk.0.attn_q.input_scale", 0, 1, (const uint64_t[]){1}, 4);
 }
 
-/* A coded matrix, whole. */
+/* Writes a matrix of a coded type. */
 static inline whit_status tiny_write_codes(whit_gguf_writer *writer, const tiny_model *model, const tiny_tensor *tensor,
                                            whit_rng *rng, whit_error *error)
 {
@@ -154,7 +154,7 @@ static inline whit_status tiny_write_codes(whit_gguf_writer *writer, const tiny_
     return status;
 }
 
-/* Writes the model to `path`; false after a message on stderr. */
+/* Writes the model to `path`. Returns false after printing a message on stderr. */
 static inline bool tiny_model_write(const tiny_model *model, const char *path)
 {
     whit_gguf_writer writer;
@@ -204,8 +204,8 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
     return status == WHIT_OK;
 }
 
-/* The same as a new file of its own: `path` ends in XXXXXX, which becomes its name. 0 or -1, as
- * fixtures of cmocka want it; the caller unlinks it. */
+/* Writes the model to a new file. `path` ends in XXXXXX and gets the file's name. Returns 0 or -1, for cmocka's
+ * fixtures; the caller deletes the file. */
 static inline int tiny_model_make(const tiny_model *model, char *path)
 {
     int fd = mkstemp(path);

@@ -25,7 +25,8 @@ static inline void close_tokenizer(opened *it)
     whit_buf_free(&it->image);
 }
 
-/* The id whose stored spelling is `text`, vocabulary first, then the tokens after it; -1 if not found. */
+/* Returns the id of the token spelled `text` in the vocabulary, otherwise among the added tokens; -1 if there is
+ * none. */
 static inline int32_t find_token(const whit_tokenizer_view *view, const char *text)
 {
     size_t size = strlen(text), n;

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-/* {"text": id} of the 256 byte symbols, then of the words of `more` (separated by spaces). */
+/* Appends {"text": id} with the 256 byte symbols, then with the words in `more`, which are separated by spaces. */
 static inline void sample_byte_vocabulary(whit_buf *out, const char *more)
 {
     whit_buf_append_str(out, "{");
@@ -27,7 +27,7 @@ static inline void sample_byte_vocabulary(whit_buf *out, const char *more)
     }
 }
 
-/* A tokenizer.json of byte-level BPE with the given pre-tokenizer pattern (a JSON string). */
+/* Appends a tokenizer.json of byte-level BPE with the given pre-tokenizer pattern (a JSON string). */
 static inline void sample_byte_level_json(whit_buf *out, const char *pattern)
 {
     whit_buf_append_str(out,
@@ -53,7 +53,7 @@ static inline void sample_byte_level_json(whit_buf *out, const char *pattern)
                         "\"aa aa\", \"e r\"]}}");
 }
 
-/* One field of protobuf's wire format. */
+/* Appends a length-delimited field in protobuf's wire format. */
 static inline void sample_proto_bytes(whit_buf *out, int field, const void *data, size_t n)
 {
     uint8_t head[4] = {(uint8_t)(field << 3 | 2), (uint8_t)(n & 0x7F), 0};
@@ -77,8 +77,7 @@ static inline void sample_proto_piece(whit_buf *out, const char *text, float sco
     whit_buf_free(&piece);
 }
 
-/* A SentencePiece model: three specials, the byte tokens, a few words. model_type 1 Unigram, 2 BPE.
- */
+/* Appends a SentencePiece model: three special tokens, the byte tokens, a few words. model_type: 1 Unigram, 2 BPE. */
 static inline void sample_sentencepiece(whit_buf *out, uint8_t model_type)
 {
     static const struct {

@@ -11,15 +11,16 @@
 
 typedef struct reference {
     const whit_graph *graph;
-    double **weights; /* per parameter */
-    double **values;  /* per value */
+    double **weights; /* weights of each parameter */
+    double **values;  /* content of each value */
     uint32_t n_params, n_sequences, n_tokens, n_rows;
     double theta;
-    const double *route; /* of the newest dispatch */
-    double unbalance;    /* sum over routes of the loss that balances experts, of weight 1 */
+    const double *route; /* routes of the last dispatch to experts */
+    double unbalance;    /* sum over all routers of the loss that balances experts, with weight 1 */
 } reference;
 
-/* Rows of a value; pairs of tokens and experts are by token here. */
+/* Returns the number of rows of a value. A value by expert has a row for each pair of token and expert; here the pairs
+ * are ordered by token. */
 static inline size_t reference_rows(const reference *r, whit_ref value)
 {
     bool pairs = r->graph->values[value - 1].rows == WHIT_ROWS_EXPERT;
@@ -81,7 +82,7 @@ static inline void reference_attention(reference *r, const whit_node *node)
     free(p);
 }
 
-/* Causal convolution of each channel; rows before a sequence are zeros. */
+/* Causal convolution of each channel; rows before the beginning of a sequence are zeros. */
 static inline void reference_conv(reference *r, const whit_node *node)
 {
     const double *x = r->values[node->input[0]], *w = r->weights[node->weight];
@@ -98,7 +99,7 @@ static inline void reference_conv(reference *r, const whit_node *node)
         }
 }
 
-/* Gated delta rule, a matrix S (key_dim, value_dim) for each value head. */
+/* Gated delta rule, with a matrix S (key_dim, value_dim) for each value head. */
 static inline void reference_delta(reference *r, const whit_node *node)
 {
     uint32_t nk = node->head_dim, nv = node->value_dim, keys = node->n_key_heads * nk;
@@ -272,7 +273,7 @@ static inline void reference_node(reference *r, const whit_node *node, const int
     }
 }
 
-/* The logits. */
+/* Runs the graph and returns the logits. */
 static inline const double *reference_run(reference *r, const int32_t *ids)
 {
     r->unbalance = 0;

@@ -33,8 +33,10 @@ static void the_model_equals_generic(void **state)
     static const struct {
         const whit_matmul_kernel *kernel;
         whit_codec codec;
-        bool whole_rows_only, whole_steps_only; /* of scales; of 64 columns */
-        uint8_t scale_type;                     /* of groups, which it has alone; 0: f16 */
+        /* whole_rows_only: scales only per row; whole_steps_only: only steps of 64 columns */
+        bool whole_rows_only, whole_steps_only;
+        /* type of the group scales, for codecs with group scales only; 0: f16 */
+        uint8_t scale_type;
     } cases[] = {
         {&whit_matmul_i8_t2_32x32_amx_model, WHIT_CODEC_T2},
         {&whit_matmul_i8_t5_32x32_amx_model, WHIT_CODEC_T5},
@@ -145,7 +147,7 @@ static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_at
     }
     whit_kv_query(generic, kv)(q.data, head_dim, n, head_dim, queries);
     whit_kv_span *spans = calloc(n, sizeof *spans);
-    for (uint32_t i = 0; i < n; i++) /* as in a prompt: some positions more for every second query */
+    for (uint32_t i = 0; i < n; i++) /* as in a prompt, every second query sees some positions more */
         spans[i].end = (uint16_t)(i * 2 < ALL ? i / 2 * 4 + 1 : ALL);
     model(&group, NULL, queries, spans, n, head_dim, 0.1f, found.data, NULL);
     whit_kv_attend(generic, kv)(&group, NULL, queries, spans, n, head_dim, 0.1f, expected.data, NULL);

@@ -13,7 +13,8 @@ static const char *describe(const whit_tensor_type *type)
     return text;
 }
 
-/* What unpack finds is what was packed, alone and as any range of rows; look-up has the values. */
+/* Unpacking must return what was packed, for all rows and for any range of rows, and a lookup must return the
+ * values. */
 static void round_trip(const whit_tensor_type *type, void *user)
 {
     whit_rng *rng = user;
@@ -61,7 +62,7 @@ static void every_combination_round_trips(void **state)
         for_each_type(shapes[i][0], shapes[i][1], round_trip, &rng);
 }
 
-/* Packing tiles apart gives the bytes of packing all at once. */
+/* Packing tiles separately must give the same bytes as packing all at once. */
 static void ranges_pack_alike(const whit_tensor_type *type, void *user)
 {
     whit_error error;
@@ -93,7 +94,7 @@ static void tiles_pack_alone(void **state)
     for_each_type(40, 264, ranges_pack_alike, &rng);
 }
 
-/* Any bytes have a value, and packing that value again keeps it. */
+/* Any bytes must unpack to values, and packing and unpacking these again must not change them. */
 static void random_bytes(const whit_tensor_type *type, void *user)
 {
     whit_rng *rng = user;
@@ -108,7 +109,7 @@ static void random_bytes(const whit_tensor_type *type, void *user)
         for (uint64_t i = 0; i < matrix.tensor.part_bytes[part]; i++)
             matrix.part[part][i] = (uint8_t)whit_rng_next(rng);
     whit_codec_unpack(&matrix.tensor, 0, type->n_rows, &matrix.rows);
-    /* the t2 lines inside t5 may say 2, which t5 itself cannot */
+    /* t2 lines inside t5 can contain the value 2, which t5 cannot pack */
     if (type->codec != WHIT_CODEC_T5) {
         assert_ok(whit_codec_pack(type, 0, type->n_rows, &matrix.rows, again.part, &error), error);
         whit_codec_unpack(&again.tensor, 0, type->n_rows, &found);
@@ -153,7 +154,7 @@ static void lines_are_as_drawn(void **state)
     assert_int_equal(code_at(WHIT_CODEC_I4, 4 * 3 + 1, 0xA1, 8, 3, 5), 2);
     for (unsigned d = 0; d < 4; d++)
         assert_int_equal(code_at(WHIT_CODEC_T2, 4 * 7 + 3, 0xE4, 16, 7, 4 * d + 3), (int)d - 1);
-    static const int digits[5] = {1, 0, 2, 1, 2}; /* 1 + 18 + 27 + 162 = 208 */
+    static const int digits[5] = {1, 0, 2, 1, 2}; /* digits in base 3: 1 + 18 + 27 + 162 = 208 */
     for (unsigned d = 0; d < 5; d++)
         assert_int_equal(code_at(WHIT_CODEC_T5, 4 * 15 + 1, 208, 20, 15, 4 * d + 1), digits[d] - 1);
     for (unsigned j = 0; j < 8; j++)
@@ -162,7 +163,7 @@ static void lines_are_as_drawn(void **state)
     assert_int_equal(code_at(WHIT_CODEC_Q2, 64 + 4 * 2, 0x10, 32, 2, 16), 2);
 }
 
-/* One group of l2: scale 1.5 / 64, low level 20; the codes 0 to 3 of row 7. */
+/* One group of l2 with scale 1.5 / 64 and low level 20; row 7 has the codes 0 to 3. */
 static void levels_of_a_group_are_as_drawn(void **state)
 {
     (void)state;
@@ -170,8 +171,8 @@ static void levels_of_a_group_are_as_drawn(void **state)
     test_matrix matrix;
     matrix_alloc(&matrix, &type);
     memset(matrix.part[WHIT_PART_CODES], 0, matrix.tensor.part_bytes[WHIT_PART_CODES]);
-    const uint16_t u = (15 << 5 | 16) << 6 | 20;                   /* exponent 15 and half of the fraction: 1.5 */
-    memcpy(matrix.part[WHIT_PART_CODES] + 4 * 7 + 2, &u, 2);       /* the second group */
+    const uint16_t u = (15 << 5 | 16) << 6 | 20;                   /* exponent 15 and fraction one half: 1.5 */
+    memcpy(matrix.part[WHIT_PART_CODES] + 4 * 7 + 2, &u, 2);       /* the second group of row 7 */
     matrix.part[WHIT_PART_CODES][(1 + 2) * 64 + 4 * 7 + 1] = 0xE4; /* columns 33, 37, 41, 45: codes 0 to 3 */
     float values[64];
     whit_codec_get_rows(&matrix.tensor, (const int32_t[]){7}, 1, values, 64);
@@ -186,11 +187,11 @@ static void levels_of_a_group_are_as_drawn(void **state)
     matrix_free(&matrix);
 }
 
-/* The nearest form of two magnitudes: itself where they have one, rounded to even between two, never 0. */
+/* The nearest representation of a pair of magnitudes: itself if it is exact, otherwise rounded to even, and never 0. */
 static void levels_round_to_the_nearest(void **state)
 {
     (void)state;
-    for (unsigned u = 1 << 6; u < 31u << 11; u++) { /* all but scale 0, infinities and NaN */
+    for (unsigned u = 1 << 6; u < 31u << 11; u++) { /* all scales except 0, infinities and NaN */
         float scale = whit_level_scale(u);
         float pair[2];
         assert_int_equal(whit_level_nearest(63 * scale, (float)whit_level_low(u) * scale), u);
@@ -241,24 +242,24 @@ static void sizes_are_as_documented(void **state)
     const whit_scale_kind tensor = WHIT_SCALE_TENSOR, group = WHIT_SCALE_GROUP;
     assert_int_equal(bytes_of(WHIT_CODEC_T2, tensor, 0, 0, false, 2560, 6912), 2560 * 6912 / 4);
     assert_int_equal(bytes_of(WHIT_CODEC_T5, tensor, 0, 0, false, 2560, 2560), 2560 * 2560 / 5);
-    /* 14 lines per 256 columns: 1.75 bits; half superblocks have 6 + 1 + 1 */
+    /* 14 lines per 256 columns are 1.75 bits per weight; a half superblock has 6 + 1 + 1 lines */
     assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 2560), 10 * 14 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 256 + 128), 22 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 256 + 129), 28 * 64);
-    /* scales before their lines: one line of f16 per two groups, of f32 per group, of u8 per four
-     */
+    /* scales precede their lines: one line for two groups of f16, one group of f32, or four groups of u8 */
     assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_F16, 128, false, 16, 256), 17 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_F32, 128, false, 16, 256), 18 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_U8, 64, false, 16, 256), 17 * 64 + 32);
     assert_int_equal(bytes_of(WHIT_CODEC_Q2, group, WHIT_SCALE_F16, 128, false, 16, 256), 18 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_L2, group, WHIT_SCALE_L6, 128, false, 16, 256), 17 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_I4, group, WHIT_SCALE_F16, 32, true, 16, 256), (32 + 8) * 64);
-    /* a line of factors and four or, of i6, as many of scales, then five or six lines per 32 columns, of u4 four */
+    /* per 256 columns one line of factors and four lines of scales (also for i6); per 32 columns four lines of u4, five
+     * of u5, six of i6 */
     assert_int_equal(bytes_of(WHIT_CODEC_U4, group, WHIT_SCALE_K16, 32, true, 16, 256), (5 + 32) * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_U5, group, WHIT_SCALE_K16, 32, true, 16, 256), (5 + 40) * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_I6, group, WHIT_SCALE_K8, 16, false, 16, 256), (5 + 48) * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_B1, group, WHIT_SCALE_F16, 128, false, 16, 2048), (64 + 8) * 64);
-    /* odd sizes: rows to 16, columns to the line */
+    /* odd sizes: rows are padded to 16, columns to the line */
     assert_int_equal(bytes_of(WHIT_CODEC_F32, 0, 0, 0, false, 3, 5), 5 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_F16, 0, 0, 0, false, 17, 5), 2 * 3 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 20, 130),
@@ -353,7 +354,7 @@ static void impossible_types_are_refused(void **state)
     REFUSE(scale_kind = WHIT_SCALE_ROW, "need groups");
     good = type_of(WHIT_CODEC_F32, WHIT_SCALE_NONE, 0, 0, false, INT32_MAX, INT32_MAX);
     good.layout = WHIT_LAYOUT_PLAIN;
-    assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK); /* 2^64 less a little fits */
+    assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK); /* sizes just below 2^64 bytes are accepted */
 #undef REFUSE
 }
 
@@ -389,7 +390,7 @@ static void codes_out_of_range_are_refused(void **state)
     assert_int_equal(whit_codec_pack(&type, 1, 1, &matrix.rows, matrix.part, &error), WHIT_ERROR_ARGUMENT);
     matrix_free(&matrix);
 
-    /* Between levels, and eights that are not in the codebook. */
+    /* values between two levels, and groups of eight that are not in the codebook */
     type = type_of(WHIT_CODEC_F4, WHIT_SCALE_GROUP, WHIT_SCALE_E8, 32, false, 1, 32);
     matrix_alloc(&matrix, &type);
     rows_alloc(&matrix.rows, &type, 1);
@@ -417,7 +418,7 @@ static uint8_t *canonical(const whit_tensor *tensor, size_t *bytes)
     return out;
 }
 
-/* Content has its canonical bytes before it is packed, too. */
+/* Content that is not packed must have the same canonical bytes as the packed tensor. */
 static void canonical_before_packing(const whit_tensor_type *type, void *user)
 {
     test_matrix matrix;
@@ -440,7 +441,7 @@ static void every_combination_has_canonical_content(void **state)
         for_each_type(shapes[i][0], shapes[i][1], canonical_before_packing, &rng);
 }
 
-/* The same content in two layouts has one canonical form. */
+/* The same content in two layouts must have the same canonical bytes. */
 static void assert_same_canonical(whit_tensor_type a, whit_codec other)
 {
     whit_error error;
@@ -473,7 +474,7 @@ static void canonical_forgets_the_layout(void **state)
     assert_same_canonical(type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 20, 130), WHIT_CODEC_I8);
 }
 
-/* Written out by hand: five ternary codes, an f16 scale per row. */
+/* Canonical bytes written out by hand: five ternary codes with an f16 scale per row. */
 static void canonical_bytes_by_hand(void **state)
 {
     (void)state;
@@ -494,7 +495,7 @@ static void canonical_bytes_by_hand(void **state)
     matrix_free(&matrix);
 }
 
-/* Streams: rows one by one are the rows at once. */
+/* Streaming rows one by one must give the same canonical bytes as all rows at once. */
 static void canonical_rows_stream(const whit_tensor_type *type, void *user)
 {
     test_matrix matrix;
@@ -519,7 +520,7 @@ static void canonical_streams(void **state)
 
 /* ---- half floats ---------------------------------------------------------------------------- */
 
-/* Against an exhaustive search of the nearest half, at and around every boundary. */
+/* Compares with an exhaustive search for the nearest half, at and around every boundary. */
 static void halves_round_to_nearest_even(void **state)
 {
     (void)state;

@@ -9,13 +9,13 @@
 #include "kernels/kernels.h"
 #include "kernels/matrix.h"
 
-/* How the numbers of an input are made. */
+/* How random inputs are drawn. */
 typedef enum input_mode {
-    INPUT_UNIFORM, /* -1 to 1 */
-    INPUT_WIDE,    /* exponents -30 to 30 */
-    INPUT_TIES,    /* multiples of one half: rounding to integers has ties */
-    INPUT_EDGES,   /* zeros of both signs, subnormals, large numbers among small ones */
-    INPUT_SAME,    /* one magnitude: every code saturates */
+    INPUT_UNIFORM, /* uniform in [-1, 1) */
+    INPUT_WIDE,    /* exponents from -30 to 30 */
+    INPUT_TIES,    /* multiples of one half, so that rounding to integers has ties */
+    INPUT_EDGES,   /* zeros of both signs, subnormals, and large numbers among small ones */
+    INPUT_SAME,    /* all of one magnitude, so that every code saturates */
     INPUT_COUNT
 } input_mode;
 
@@ -32,7 +32,7 @@ static inline float input_value(whit_rng *rng, input_mode mode)
     }
 }
 
-/* n floats with canaries around them, `misalign` floats away from a cache line. */
+/* n floats that begin `misalign` floats after a cache line's beginning, between canaries. */
 typedef struct guarded_floats {
     float *data;
     size_t n, misalign;
@@ -69,7 +69,7 @@ static inline bool same_floats(const float *a, const float *b, size_t n)
     return true;
 }
 
-/* Fails with the place of the first difference. */
+/* Fails with the position of the first difference. */
 static inline void assert_same_floats(const float *found, const float *generic, size_t n, const char *name,
                                       const char *what)
 {
@@ -80,7 +80,7 @@ static inline void assert_same_floats(const float *found, const float *generic, 
                      (double)found[i], (double)generic[i], (double)generic[i]);
 }
 
-/* Kernels at the generic level and at everything this machine has. */
+/* Sets up kernels at the generic level, and at the highest level of this machine. */
 static inline void both_levels(whit_kernels *generic, whit_kernels *machine)
 {
     whit_cpu cpu;

@@ -24,7 +24,7 @@ static void describe(char *text, size_t size, const product_trial *c, const whit
              type->has_offset, type->n_rows, type->n_cols, spec->kind, spec->group, spec->step, c->n_tokens, c->mode);
 }
 
-/* A gated product, against the two products and the gate one after the other. */
+/* Compares a gated product with two separate products followed by the gate. */
 static void compare_gated(product_trial *c, const test_matrix *matrix, const whit_acts *acts, const char *text)
 {
     const whit_tensor_type *type = &matrix->tensor.type;
@@ -54,7 +54,7 @@ static void compare_gated(product_trial *c, const test_matrix *matrix, const whi
     matrix_free(&gate);
 }
 
-/* y + product, the product being known; between the rows of y nothing changes. */
+/* Compares a product that is added to y with y + `product`. The padding between the rows of y must stay unchanged. */
 static void compare_added(product_trial *c, const test_matrix *matrix, const whit_acts *acts,
                           const guarded_floats *product, size_t y_stride, const char *text)
 {
@@ -113,7 +113,7 @@ static void compare_type(const whit_tensor_type *type, void *user)
     product_trial *c = user;
     whit_tensor_type token_type = *type;
     token_type.act = WHIT_TENSOR_ACT_TOKEN;
-    /* Random inputs beyond the range of a fixed scale make codes of -128, which no other activations have. */
+    /* A fixed scale with inputs beyond its range gives codes of -128, which other activations do not have. */
     whit_acts_spec specs[5] = {whit_acts_spec_for(type, WHIT_ACT_F32),
                                whit_acts_spec_for(type, WHIT_ACT_I8),
                                whit_acts_spec_for(&token_type, WHIT_ACT_I8),
@@ -124,7 +124,7 @@ static void compare_type(const whit_tensor_type *type, void *user)
         if (!c->kernel->accepts(type, &specs[i])) continue;
         test_matrix matrix;
         matrix_random(&matrix, type, &c->rng, whit_rng_next(&c->rng) & 1);
-        if (whit_rng_below(&c->rng, 3) == 0) /* any bytes, NaN scales among them */
+        if (whit_rng_below(&c->rng, 3) == 0) /* any bytes, including scales that are NaN */
             for (int part = 0; part < WHIT_PART_COUNT; part++)
                 for (uint64_t j = 0, drawn = 0; j < matrix.tensor.part_bytes[part]; j++, drawn >>= 8) {
                     if (j % 8 == 0) drawn = whit_rng_next(&c->rng);
@@ -135,12 +135,13 @@ static void compare_type(const whit_tensor_type *type, void *user)
     }
 }
 
-/* Sanitizers and emulators make a product ten times as slow: they look at fewer pairs of shape and
- * columns. */
+/* Returns whether to skip a pair of shape and columns. Under sanitizers and emulators, which are ten times as slow,
+ * fewer pairs are compared. */
 static bool skipped(size_t shape, size_t columns)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    /* Whole tiles and one column and 17, broken tiles and three and eight, short rows and 33, long rows and one. */
+    /* {shape, columns}: whole tiles with 1 and 17 columns, broken tiles with 3 and 8, short rows with 33, long rows
+     * with 1 */
     static const uint8_t brief[][2] = {{0, 0}, {0, 8}, {1, 5}, {2, 9}, {5, 0}, {8, 2}};
     if (!tests_are_brief()) return (shape + columns) % 9 != 0;
     for (size_t i = 0; i < sizeof brief / sizeof *brief; i++)
@@ -151,7 +152,7 @@ static bool skipped(size_t shape, size_t columns)
         return (shape != 0 || columns != 1) && (shape != 2 || columns != 9) && (shape != 5 || columns != 0);
     const char *step = getenv("WHIT_TEST_PAIRS");
     const unsigned long n = step ? strtoul(step, NULL, 10) : 3;
-    return shape && (shape + columns) % (n ? n : 1) != 0; /* all columns for the first shape */
+    return shape && (shape + columns) % (n ? n : 1) != 0; /* the first shape is compared with all numbers of columns */
 #endif
 }
 
@@ -188,7 +189,7 @@ static void every_product_equals_generic(void **state)
     }
 }
 
-/* Kernels of many tokens cut long rows, many tiles and many tokens into parts. */
+/* Kernels for many tokens process long rows, many tiles and many tokens in parts. */
 static void large_products_equal_generic(void **state)
 {
     (void)state;
@@ -229,7 +230,7 @@ static void large_products_equal_generic(void **state)
     }
 }
 
-/* Groups of activations end within lines of t5 with one scale; its products of many tokens use AVX-512 all the same. */
+/* With one scale, groups of activations may end within lines of t5; products of many tokens must still use AVX-512. */
 static void steps_within_lines_keep_the_level(void **state)
 {
     (void)state;

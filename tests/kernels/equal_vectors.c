@@ -5,7 +5,7 @@
 
 #define ROUNDS 150
 
-/* One comparison: the kernel under test and the generic table. */
+/* One comparison: the kernel under test, and the generic kernels. */
 typedef struct trial {
     whit_rng *rng;
     const whit_kernels *generic;
@@ -26,7 +26,7 @@ static input_mode random_mode(whit_rng *rng)
     return (input_mode)whit_rng_below(rng, INPUT_COUNT);
 }
 
-/* Two of the same shape, each at the start of its memory. */
+/* Compares two sets of activations of the same shape, each at the beginning of its memory. */
 static void assert_same_acts(const trial *t, const whit_acts acts[2], uint8_t *const memory[2])
 {
     size_t n_steps = (size_t)acts[0].n_tokens * acts[0].n_steps;
@@ -143,7 +143,7 @@ static void compare_causal_conv(const trial *t)
     floats_free(&x), floats_free(&w), floats_free(&out), floats_free(&expected);
 }
 
-/* A state and what two tokens do to it. */
+/* A state of the delta rule, and the updates of two tokens. */
 typedef struct delta_case {
     uint32_t key_dim, value_dim;
     guarded_floats state, keys, changes, others;
@@ -339,7 +339,7 @@ static void compare_argmax(const trial *t)
     uint32_t found = ((whit_argmax_fn *)t->row->function)(x.data, n), expected = t->generic->argmax(x.data, n);
     if (found != expected) fail_msg("%s: %u of %u for %u", t->name, found, n, expected);
     floats_free(&x);
-    /* Of what is not finite the index is any, within the vector. */
+    /* if a value is not finite, any index within the vector is valid */
     for (n = 16; n <= 1008; n += 992) {
         x = floats_random(t->rng, n, random_mode(t->rng));
         x.data[0] = NAN;
@@ -410,8 +410,8 @@ static void compare_kv_query(const trial *t)
     floats_free(&q);
 }
 
-/* Spans of n queries in the first `most` positions of a group: of any kind, or as neighbours of one
- * sequence have them, who see a position more every few queries and, with a window, one less. */
+/* Makes random spans of n queries within the first `most` positions of a group: either arbitrary spans, or those of
+ * successive tokens of one sequence, whose end advances every few queries and, with a window, also their beginning. */
 static void random_spans(const trial *t, uint32_t most, whit_kv_span *spans, uint32_t n)
 {
     bool are_neighbours = whit_rng_next(t->rng) & 1, has_window = whit_rng_next(t->rng) & 1;
@@ -428,13 +428,13 @@ static void random_spans(const trial *t, uint32_t most, whit_kv_span *spans, uin
     }
 }
 
-/* An open block with keys and values at positions [begin, end), and NaN anywhere else, since nobody sees it. */
+/* Makes an open block with keys and values at positions [begin, end). The rest is NaN, since no query may read it. */
 static uint8_t *random_block(const trial *t, whit_kv_type kv, uint32_t head_dim, uint32_t begin, uint32_t end,
                              input_mode key_mode, input_mode value_mode)
 {
     const size_t bytes = whit_kv_block_bytes(whit_kv_open_type(kv), head_dim);
     uint8_t *block = guarded_alloc(bytes, 0);
-    memset(block, 0x7E, bytes); /* NaN where it is f16 */
+    memset(block, 0x7E, bytes); /* NaN as f16 */
     for (uint32_t j = begin; j < end; j++) {
         guarded_floats key = floats_random(t->rng, head_dim, key_mode);
         guarded_floats value = floats_random(t->rng, head_dim, value_mode);
@@ -444,7 +444,7 @@ static uint8_t *random_block(const trial *t, whit_kv_type kv, uint32_t head_dim,
     return block;
 }
 
-/* How keys are rotated, or not. */
+/* Chooses how keys are rotated when a block is packed: some or all dimensions, or none. */
 static whit_kv_packing random_packing(const trial *t, uint32_t head_dim, guarded_floats *rope)
 {
     double frequencies[WHIT_KV_MAX_HEAD_DIM / 2];
@@ -456,7 +456,7 @@ static whit_kv_packing random_packing(const trial *t, uint32_t head_dim, guarded
     return (whit_kv_packing){.rope = n_pairs ? rope->data : NULL, .rope_pairs = n_pairs};
 }
 
-/* Closes a whole random block; `sinks` may be NULL. */
+/* Makes a closed block with random content; `sinks` may be NULL. */
 static uint8_t *random_closed(const trial *t, whit_kv_type kv, uint32_t head_dim, const whit_kv_packing *how,
                               input_mode mode, uint8_t *sinks)
 {
@@ -468,8 +468,8 @@ static uint8_t *random_closed(const trial *t, whit_kv_type kv, uint32_t head_dim
     return closed;
 }
 
-/* Blocks of a group with keys and values at positions [lowest, highest), and NaN or nothing anywhere
- * else. Of a packed type the first n_closed are closed, and block 0 may have sinks. */
+/* Makes the blocks of a group with keys and values at positions [lowest, highest), and NaN or missing blocks elsewhere.
+ * Of a packed type, the first n_closed blocks are closed, and block 0 may have attention sinks. */
 static void random_group(const trial *t, whit_kv_type kv, uint32_t head_dim, uint32_t lowest, uint32_t highest,
                          uint32_t n_closed, whit_kv_group *group, guarded_floats *rope)
 {
@@ -557,7 +557,7 @@ static void compare_kv_attend(const trial *t)
         size_t from = i * elems + (seen ? 0 : head_dim + 1), count = seen ? head_dim + 2 : 1;
         assert_same_floats(found.data + from, expected.data + from, count, t->name, "partial");
     }
-    /* merged, some into nothing; with what was converted of the blocks before, without, without a cache */
+    /* merge into earlier partial results, some of them empty; with valid, invalid or no cache of converted blocks */
     void *converted = group.converted;
     if (whit_rng_next(t->rng) & 1) group.valid = 0;
     if (whit_rng_below(t->rng, 4) == 0) group.converted = NULL;
@@ -723,7 +723,8 @@ static void compare_low_rank(const trial *t)
 
 /* ---- corrections ---------------------------------------------------------------------------- */
 
-/* Outliers of a tensor: a few a row, some rows without, or in every second trial any bytes at all behind the head. */
+/* Outliers of a tensor: a few per row and none in some rows, or in every second trial arbitrary bytes after the
+ * header. */
 static void compare_outliers(const trial *t)
 {
     uint32_t n_rows = 1 + (uint32_t)whit_rng_below(t->rng, 100), n_cols = random_size(t->rng, 1500);
@@ -739,7 +740,7 @@ static void compare_outliers(const trial *t)
     uint64_t head = whit_outliers_head_bytes(n_tiles);
     for (uint64_t i = head; (whit_rng_next(t->rng) & 1) && i < part.size_bytes; i++)
         part.data[i] = (uint8_t)whit_rng_next(t->rng);
-    if (whit_rng_below(t->rng, 4) == 0) /* starts too, but for the last */
+    if (whit_rng_below(t->rng, 4) == 0) /* in some trials the tiles' offsets are arbitrary, too, except the last one */
         for (uint64_t i = 0; i < 4 * (uint64_t)n_tiles; i++)
             if (whit_rng_next(t->rng) & 1) part.data[i] = (uint8_t)whit_rng_next(t->rng);
     w.part[WHIT_PART_OUTLIERS] = guarded_alloc(part.size_bytes, 0);
@@ -811,7 +812,7 @@ static void compare_probe_int8(const trial *t)
     guarded_free(x, 0);
 }
 
-/* ---- the walk over kernels.inc -------------------------------------------------------------- */
+/* ---- running all of kernels.inc ------------------------------------------------------------- */
 
 static const struct {
     const char *prefix;

@@ -17,7 +17,7 @@
 #define CANARY       0xC5
 #define CANARY_BYTES 64
 
-/* `bytes` bytes at an address of 64 n + `misalign`, with canaries before and behind. */
+/* Allocates `bytes` bytes at an address that is `misalign` modulo 64, between canaries. */
 static inline uint8_t *guarded_alloc(size_t bytes, size_t misalign)
 {
     uint8_t *memory = whit_alloc(NULL, 2 * CANARY_BYTES + bytes + misalign + 64);
@@ -39,7 +39,7 @@ static inline void guarded_free(uint8_t *data, size_t misalign)
     if (data) whit_free(NULL, data - CANARY_BYTES - misalign, 0);
 }
 
-/* The seed of this run: WHIT_TEST_SEED, or one fixed number; printed so that a failure repeats. */
+/* Returns the seed of this run: WHIT_TEST_SEED, or a fixed number. Prints it, so that a failure can be repeated. */
 static inline uint64_t test_seed(void)
 {
     const char *text = getenv("WHIT_TEST_SEED");
@@ -68,8 +68,7 @@ static inline whit_tensor_type type_of(whit_codec codec, whit_scale_kind kind, w
     return type;
 }
 
-/* Every combination of codec and scales that exists, for (n_rows, n_cols); calls `visit` with each.
- */
+/* Calls `visit` with every valid combination of codec and scales, for a matrix (n_rows, n_cols). */
 typedef void visit_type(const whit_tensor_type *type, void *user);
 static inline void for_each_type(uint32_t n_rows, uint32_t n_cols, visit_type *visit, void *user)
 {
@@ -85,11 +84,11 @@ static inline void for_each_type(uint32_t n_rows, uint32_t n_cols, visit_type *v
                     }
 }
 
-/* A tensor with its own, writable parts. */
+/* A tensor that owns its parts, and its content. */
 typedef struct test_matrix {
     whit_tensor tensor;
     uint8_t *part[WHIT_PART_COUNT];
-    whit_rows rows; /* all of the content */
+    whit_rows rows; /* content of all rows */
 } test_matrix;
 
 static inline void matrix_alloc(test_matrix *matrix, const whit_tensor_type *type)
@@ -123,13 +122,13 @@ static inline void rows_free(whit_rows *rows)
     free(rows->fields_u8);
 }
 
-/* A random f16 near `size`, as f32. */
+/* Returns a random f16 of magnitude `size`, as f32. */
 static inline float random_field(whit_rng *rng, float size)
 {
     return whit_f32_from_f16(whit_f16_from_f32((float)(whit_rng_uniform(rng) - 0.3) * size));
 }
 
-/* A code that the codec holds, of one whose levels are not a range: the nearest one. */
+/* Returns the level of the codec that is nearest to `code`, for codecs whose levels are not a range of integers. */
 static inline int nearest_level(const whit_codec_info *codec, int code)
 {
     int best = codec->levels[0];
@@ -138,7 +137,7 @@ static inline int nearest_level(const whit_codec_info *codec, int code)
     return best;
 }
 
-/* Eight codes of an entry of a codebook. */
+/* Writes the eight codes of a random entry of the codec's codebook. */
 static inline void random_entry(const whit_codec_info *codec, whit_rng *rng, int8_t codes[8])
 {
     uint16_t entry = codec->grid[whit_rng_below(rng, 256u << codec->high_bits)];
@@ -148,7 +147,7 @@ static inline void random_entry(const whit_codec_info *codec, whit_rng *rng, int
     }
 }
 
-/* Random content; `extreme` takes only the largest and smallest codes. */
+/* Fills rows with random content; `extreme`: only the largest and smallest codes. */
 static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, uint32_t n, whit_rng *rng, bool extreme)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
@@ -179,13 +178,13 @@ static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, ui
         if (type->scale_type == WHIT_SCALE_E8) rows->fields_u8[i] = (uint8_t)(118 + rows->fields_u8[i] % 12);
     }
     for (size_t i = 0; type->scale_type == WHIT_SCALE_L6 && i < (size_t)n * g.n_groups; i++) {
-        uint64_t u = whit_rng_next(rng); /* scales of 0 to 4, some of them subnormal as f16 */
+        uint64_t u = whit_rng_next(rng); /* scales from 0 to 4, some of them subnormal as f16 */
         rows->fields_u8[2 * i] = (uint8_t)u;
         rows->fields_u8[2 * i + 1] = (uint8_t)((u >> 8) % 0x84);
     }
 }
 
-/* Allocates, fills and packs. */
+/* Allocates a matrix, fills it with random content and packs it. */
 static inline void matrix_random(test_matrix *matrix, const whit_tensor_type *type, whit_rng *rng, bool extreme)
 {
     whit_error error;
@@ -206,7 +205,8 @@ static inline void matrix_free(test_matrix *matrix)
     rows_free(&matrix->rows);
 }
 
-/* Outliers of a type as their part: at most `most` of a row, fewer of most rows; ends and far neighbours among them. */
+/* Makes a random outliers part of a type: at most `most` outliers in a row, in most rows fewer. Some are at the ends of
+ * rows, some far apart. */
 static inline void outliers_random(const whit_tensor_type *type, uint32_t most, whit_rng *rng, whit_buf *part)
 {
     whit_outlier *list = calloc((size_t)type->n_rows * most + 1, sizeof *list);
@@ -227,7 +227,7 @@ static inline void outliers_random(const whit_tensor_type *type, uint32_t most, 
     free(scales);
 }
 
-/* The same where a group's scale is a byte: formulas of base/tensor.h in doubles, which hold them exactly. */
+/* Like content_value(), for groups whose scale is a byte: the formulas of base/tensor.h in doubles, which are exact. */
 static inline float content_value_by_bytes(const test_matrix *matrix, uint32_t row, uint32_t k)
 {
     const whit_tensor_type *type = &matrix->tensor.type;
@@ -258,7 +258,8 @@ static inline float content_value_by_bytes(const test_matrix *matrix, uint32_t r
     return (float)((double)d[0] * (2 * byte + 1) / 8 * code);
 }
 
-/* The offset of a group's values, 0 if the type has none: a value may be a small difference of a product and it. */
+/* Returns the offset of a group's values, or 0 if the type has none. A value may be a small difference of a product and
+ * this offset. */
 static inline float content_offset(const test_matrix *matrix, uint32_t row, uint32_t k)
 {
     const whit_tensor_type *type = &matrix->tensor.type;
@@ -269,7 +270,7 @@ static inline float content_offset(const test_matrix *matrix, uint32_t row, uint
     return fields[g.n_fields - 1][row % WHIT_TILE_ROWS];
 }
 
-/* The value that content stands for, written down independently of the codec. */
+/* Returns the value of an element of the content, by a formula that does not use the codec. */
 static inline float content_value(const test_matrix *matrix, uint32_t row, uint32_t k)
 {
     const whit_tensor_type *type = &matrix->tensor.type;

@@ -8,12 +8,12 @@
 
 enum { BLOCK = WHIT_KV_BLOCK_TOKENS, GROUP = WHIT_KV_GROUP_TOKENS, MOST_DIMS = 256 };
 
-/* Keys and values of a group as a cache gets them, and blocks made of them. */
+/* Keys and values of a group as given to a cache, and the blocks made of them. */
 typedef struct test_cache {
     whit_kv_type type;
     uint32_t head_dim, n_pairs, n_closed;
-    float keys[GROUP][MOST_DIMS], values[GROUP][MOST_DIMS];            /* as given */
-    double held_keys[GROUP][MOST_DIMS], held_values[GROUP][MOST_DIMS]; /* as blocks hold them */
+    float keys[GROUP][MOST_DIMS], values[GROUP][MOST_DIMS];            /* the values given to the cache */
+    double held_keys[GROUP][MOST_DIMS], held_values[GROUP][MOST_DIMS]; /* the values decoded from the blocks */
     float rope[MOST_DIMS * BLOCK];
     uint8_t *blocks[WHIT_KV_GROUP_BLOCKS], *sinks;
     whit_kv_group group;
@@ -26,7 +26,7 @@ static double normal(whit_rng *rng)
     return sum - 6;
 }
 
-/* Turns back a value of one head, in double: the matrix itself, not butterflies. */
+/* Undoes the rotation of a head's values in double precision, by the whole matrix and not by butterflies. */
 static void turn_back(const double *x, uint32_t head_dim, double *out)
 {
     for (uint32_t first = 0, n; first < head_dim; first += n) {
@@ -47,7 +47,7 @@ static int trit_at(const uint32_t *words, size_t word, uint32_t stride, uint32_t
     return !is_active ? 0 : is_positive ? 1 : -1;
 }
 
-/* Of a block of bitmaps. */
+/* Decodes a block of the bitmap type. */
 static void decode_bitmap(test_cache *c, uint32_t b)
 {
     const whit_kv_bitmap p = whit_kv_bitmap_arrays(c->head_dim, c->blocks[b]);
@@ -64,7 +64,7 @@ static void decode_bitmap(test_cache *c, uint32_t b)
     }
 }
 
-/* What the closed block b holds, as given: keys rotated to their positions, values rotated back. */
+/* Decodes the closed block b: keys rotated to their positions (RoPE), values with their rotation undone. */
 static void decode(test_cache *c, uint32_t b)
 {
     if (c->type == WHIT_KV_BITMAP) {
@@ -92,7 +92,7 @@ static void decode(test_cache *c, uint32_t b)
     }
 }
 
-/* Values have one scale for all; keys a mean and a spread of each channel before RoPE. */
+/* Makes a random cache: all values have one scale; keys have a mean and a spread per channel, before RoPE. */
 static test_cache *make_cache(const whit_kernels *k, whit_kv_type type, uint32_t head_dim, uint32_t n_pairs,
                               uint32_t n_closed, bool has_sinks, whit_rng *rng)
 {
@@ -153,7 +153,7 @@ static void free_cache(test_cache *c)
     free(c);
 }
 
-/* One query over positions [begin, end) of the group. */
+/* Compares the attention of one query to positions [begin, end) of the group with a computation in double precision. */
 static void attend(const whit_kernels *k, test_cache *c, uint32_t begin, uint32_t end, whit_rng *rng)
 {
     float q[MOST_DIMS], out[MOST_DIMS], partial[MOST_DIMS + 32];
@@ -205,8 +205,9 @@ static void attention_reads_what_blocks_hold(void **state)
             }
 }
 
-/* No key is further off than half a step and what rounding of the least adds; values keep their length along
- * what they were, and lose an eighth of their energy, as two bits of a normal distribution do. */
+/* A key's error must be at most half a step, plus rounding. The projection of a decoded value on the original must have
+ * the original's length, and the squared error must be below 0.15 of the energy; two bits of a normal distribution give
+ * an eighth. */
 static void packing_is_near(void **state)
 {
     (void)state;

@@ -44,7 +44,7 @@ static whit_quat_kernels table_of(const char *cap)
     return kernels;
 }
 
-/* All sixteen pairs in sixteen lanes, and the table that decides by the lane's own values. */
+/* All sixteen pairs of values, one per lane, and maps that choose by a lane's own values. */
 static void test_values(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void test_values(void **state)
     k.absolute(in(&out), view(&a), 1);
     CHECK(x < 0 ? -x : x)
     whit_quat_map map = {0};
-    for (unsigned i = 0; i < 16; i++) { /* a where it is odd, else -b */
+    for (unsigned i = 0; i < 16; i++) { /* the map gives a if a is odd, otherwise -b */
         int v = values[i >> 2] % 2 ? values[i >> 2] : -values[i & 3];
         map.sign |= (uint16_t)((v > 0) << i);
         map.extra |= (uint16_t)((v == 2 || v == -1) << i);
@@ -90,7 +90,7 @@ static void test_values(void **state)
     k.select(in(&out), mask, view(&a), view(&b), 1);
     CHECK(x == y ? x : y)
 
-    /* Sums of different scales, rounded: halves away from zero, zero to +1. */
+    /* rounded sums of operands with different scales: halves are rounded away from zero, zero becomes +1 */
     for (int apart = 1; apart < 8; apart++) {
         assert_int_equal(whit_quat_add_scaled(&k, in(&out), view(&a), 3, view(&b), (int8_t)(3 - apart), 1), 3);
         CHECK((2 * abs(x * (1 << apart) + y) >= 3 << apart ? 2 : 1) * (x * (1 << apart) + y < 0 ? -1 : 1))
@@ -101,7 +101,7 @@ static void test_values(void **state)
     CHECK(saturate(x + y))
 }
 
-/* Reductions of every length, padding random. */
+/* Reductions of all lengths, with random padding. */
 static void test_sums(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void test_levels(void **state)
             fill(&a, &rng);
             fill(&b, &rng);
             fill(&one, &rng);
-            two = one; /* what is not written stays */
+            two = one; /* so that lanes that a kernel does not write stay equal */
 #define BOTH(call)                                                                                                     \
     do {                                                                                                               \
         struct planes *out = &one;                                                                                     \
@@ -209,7 +209,7 @@ static int8_t scale_of(const float *x, uint32_t n)
     return whit_quat_fit_end(&fit);
 }
 
-/* The norm against floating point, where no rounding lies on a threshold. */
+/* The norm, compared with floating point where no value is at a rounding threshold. */
 static void test_norm(void **state)
 {
     (void)state;
@@ -254,7 +254,7 @@ static void test_rounding(void **state)
     assert_int_equal(scale_of(x, 1), 0);
     assert_int_equal(scale_of((const float[]){3e38f, -3e38f}, 2), 126);
 
-    /* Beside the definition: the scale of the least squared error, of six. */
+    /* the chosen scale must be that of the least squared error among six, by the definition */
     whit_rng rng = {3};
     for (int round = 0; round < 2000; round++) {
         float values[200];

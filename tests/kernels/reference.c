@@ -25,7 +25,7 @@ static float *random_floats(whit_rng *rng, size_t n, float size)
     return x;
 }
 
-/* |found - expected| <= relative * size: `size` is what the terms of the sum add up to. */
+/* Asserts that |found - expected| <= relative * size, where `size` is the sum of the magnitudes of all terms. */
 static void assert_near(double found, double expected, double size, double relative, const char *what)
 {
     if (!(fabs(found - expected) <= relative * size + 1e-30))
@@ -34,8 +34,8 @@ static void assert_near(double found, double expected, double size, double relat
 
 /* ---- elementary functions ------------------------------------------------------------------- */
 
-/* The sine of an angle below 2^22, or its cosine. The C library of Windows takes angles modulo a pi of 66 bits, which
- * is wrong by 2e-14 at 2e6; here pi / 2 is a sum of parts whose multiples long double holds. */
+/* Returns the sine or cosine of an angle below 2^22. Windows' C library reduces angles by a pi of 66 bits, which is
+ * wrong by 2e-14 at 2e6; here pi / 2 is a sum of parts whose multiples are exact in long double. */
 static double exact_sine(double angle, bool is_cosine)
 {
     const long double part[] = {0x1.921fb544p+0L, 0x1.0b4611a6p-34L, 0x1.3198a2e037073p-69L};
@@ -59,7 +59,7 @@ static void elementary_functions(void **state)
         float t = (float)(whit_rng_uniform(&rng) * 4 - 2);
         assert_near(whit_tanh_f32(t), tanh((double)t), fabs(tanh((double)t)), 3e-7, "tanh_f32");
         double angle = (whit_rng_uniform(&rng) - 0.5) * 4e6, s, c;
-        if (i % 8 == 0) { /* where long double is emulated, its sine takes long */
+        if (i % 8 == 0) { /* only every eighth, since emulated long double is slow */
             whit_sincos_f64(angle, &s, &c);
             assert_near(s, exact_sine(angle, false), 1, 2e-15, "sin");
             assert_near(c, exact_sine(angle, true), 1, 2e-15, "cos");
@@ -122,7 +122,7 @@ static void quantised_activations(void **state)
                             const uint8_t *signs = acts.planes + 2 * t * acts.stride;
                             unsigned byte = k / 32 * 4 + k % 4, bit = k % 32 / 4;
                             int sign = signs[byte] >> bit & 1, extra = signs[acts.stride + byte] >> bit & 1;
-                            int q = (3 * (2 * sign - 1) + (2 * extra - 1)) / 2; /* layouts.md */
+                            int q = (3 * (2 * sign - 1) + (2 * extra - 1)) / 2; /* formula of layouts.md */
                             sum += q;
                             assert_true(sign == (value >= 0) && abs(q) == (fabsf(value) > 1.5f * scale ? 2 : 1));
                         }
@@ -134,7 +134,7 @@ static void quantised_activations(void **state)
         }
 }
 
-/* Halves go to the even side; W1.58A8's smallest divisor; nothing not finite is lost. */
+/* Ties are rounded to even, W1.58A8 has a smallest divisor, and inputs that are not finite stay so. */
 static void quantise_edges(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ typedef struct product_case {
     uint32_t n_tokens;
 } product_case;
 
-/* The activation that the kernel saw, as a number. */
+/* Returns the value of the quantised activation, as the kernel uses it. */
 static double seen_activation(const whit_acts *x, uint32_t t, uint32_t k)
 {
     if (x->spec.kind == WHIT_ACTS_F32) return (double)x->f32[t * x->stride + k];
@@ -259,7 +259,7 @@ static void products_of_every_type(void **state)
     }
 }
 
-/* The longest rows with the largest codes do not overflow: the sum is exact. */
+/* The longest rows with the largest codes must not overflow, so that the sum is exact. */
 static void longest_rows(void **state)
 {
     (void)state;
@@ -364,7 +364,8 @@ static void norms_gates_rotations(void **state)
     assert_true(isnan(out[0]) && out[1] == 0);
 }
 
-/* The recurrence in double, a token after the other, against steps and against updates applied at once. */
+/* Compares the recurrence in double precision, token by token, with single steps and with several updates applied at
+ * once. */
 static void delta_rule_and_convolution(void **state)
 {
     (void)state;
@@ -451,8 +452,8 @@ static void rope_rotates(void **state)
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
-/* One query head over positions [pos_begin, pos_end) of its KV head: blocks[i] holds positions [64 i, 64 i + 64).
- * scratch: attention_scratch_bytes, 64-byte aligned. */
+/* One query head over positions [pos_begin, pos_end) of its KV head; blocks[i] contains positions [64 i, 64 i + 64).
+ * The scratch memory has attention_scratch_bytes() bytes, aligned to 64. */
 static size_t attention_scratch_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     size_t partial_bytes = whit_round_up(whit_kv_partial_elems(head_dim) * sizeof(float), 64);
@@ -490,7 +491,7 @@ static void attention_of(whit_kv_type kv, uint32_t head_dim, uint32_t begin, uin
     uint8_t **blocks = calloc(n_blocks, sizeof *blocks);
     for (uint32_t b = 0; b < n_blocks; b++) {
         blocks[b] = guarded_alloc(block_bytes, 0);
-        memset(blocks[b], 0x7F, block_bytes); /* what lies outside the span must not be seen */
+        memset(blocks[b], 0x7F, block_bytes); /* positions outside the span must not affect the result */
     }
     float *keys = random_floats(rng, (size_t)end * head_dim, 2),
           *values = random_floats(rng, (size_t)end * head_dim, 1);
@@ -538,13 +539,13 @@ static void attention_over_blocks(void **state)
         }
 }
 
-/* Equal weights of the largest values there are: sums of products come as near to 2^31 as they can. */
+/* Equal weights of the largest values, for which sums of products come closest to 2^31. */
 static void attention_of_equals(void **state)
 {
     (void)state;
     enum { DIM = 64, N = WHIT_KV_GROUP_TOKENS };
     const whit_kernels k = generic_kernels();
-    const float largest = 2047.0f / 1024; /* as an f16 all ones */
+    const float largest = 2047.0f / 1024; /* f16 with all fraction bits set */
     float same[DIM], out[DIM];
     for (int d = 0; d < DIM; d++) same[d] = d % 2 ? largest : -largest;
     for (int type = WHIT_KV_F16; type <= WHIT_KV_I8; type++) {
@@ -597,7 +598,7 @@ static void screened_head(void **state)
                 assert_true(n >= n_best && n < type.n_rows);
                 for (uint32_t i = 0; i < n; i++) assert_memory_equal(&logits[rows[i]], &right[rows[i]], sizeof *right);
                 k.best_rows(right, type.n_rows, n_best, rows);
-                for (uint32_t i = 0; i < n_best; i++) /* the best are exact, nothing screened passes */
+                for (uint32_t i = 0; i < n_best; i++) /* the best rows are exact, and no estimate is above them */
                     assert_memory_equal(&logits[rows[i]], &right[rows[i]], sizeof *right);
                 float least = right[rows[0]];
                 uint32_t n_above = 0;
@@ -621,7 +622,8 @@ static void screened_head(void **state)
 
 /* ---- corrections ---------------------------------------------------------------------------- */
 
-/* Codes, then outliers, are the rows that get_rows gives; those are the codes' with the wanted outliers. */
+/* Codes and outliers together must give the values of get_rows, which are those of the codes with the wanted outliers
+ * added. */
 static void outliers_add_to_products(void **state)
 {
     (void)state;
@@ -661,7 +663,7 @@ static void outliers_add_to_products(void **state)
         kernels.outliers(&w.tensor, &codes, 0, (n_rows + 15) / 16, y, n_rows);
         free(codes.codes);
         assert_near((double)y[n_rows / 2], sum, 50, 1e-5 + 1.0 / 32767, "a row with outliers");
-        w.tensor.part_bytes[WHIT_PART_OUTLIERS] -= 2; /* another length than it says */
+        w.tensor.part_bytes[WHIT_PART_OUTLIERS] -= 2; /* a length that differs from the header's */
         assert_int_equal(whit_tensor_check(&w.tensor, &error), WHIT_ERROR_FORMAT);
         w.tensor.part_bytes[WHIT_PART_OUTLIERS] = 0;
         w.tensor.part[WHIT_PART_OUTLIERS] = NULL;
@@ -672,7 +674,8 @@ static void outliers_add_to_products(void **state)
     }
 }
 
-/* A plane and a pair add to the rows what their contents say; lengths other than they say are refused. */
+/* A plane and a pair must add to the rows the values of their contents. Lengths that differ from their headers are
+ * refused. */
 static void planes_and_pairs_add_to_rows(void **state)
 {
     (void)state;
@@ -732,9 +735,9 @@ static void environment_is_set_and_given_back(void **state)
     uint64_t host = whit_fpenv_read();
 #if defined(__x86_64__)
     const float when_odd = 0;
-    uint64_t odd = host | 0x8040 | 0x2000; /* flush to zero, subnormals are zero, round down */
+    uint64_t odd = host | 0x8040 | 0x2000; /* flush to zero, subnormal inputs are zero, round down */
 #elif defined(__riscv)
-    const float when_odd = 0x1p-140f; /* there is no flush to zero */
+    const float when_odd = 0x1p-140f; /* RISC-V has no flush to zero */
     uint64_t odd = host | 2u << 5;    /* round down */
 #else
     const float when_odd = 0;

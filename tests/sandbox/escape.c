@@ -181,7 +181,7 @@ static bool read_disk(void)
 {
     return can_open("/dev/mem", O_RDONLY) || can_open("/dev/vda", O_RDONLY) || can_open("/dev/sda", O_RDONLY);
 }
-/* The line that the program's user typed, with the task and the address in it. */
+/* Reads the command line of the user's program, which contains the task and the address. */
 static bool read_first_line(void)
 {
     char text[4096] = {0};
@@ -356,7 +356,7 @@ static bool write_mode_scratch(void)
 {
     return chmod(at("scratch/.."), 0700) == 0 || chmod("..", 0700) == 0 || chmod("", 0700) == 0;
 }
-/* Another process puts now a folder of its own, now a link there, now another file, while modes are set. */
+/* Another process keeps exchanging an own folder, a link and another file at one path while this one sets modes. */
 static bool write_mode_raced(void)
 {
     bool out = false;
@@ -380,7 +380,7 @@ static bool write_mode_raced(void)
     }
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    chmod(at("home/.ssh/id"), 0600); /* so that there is something to tell */
+    chmod(at("home/.ssh/id"), 0600); /* restores the mode, whose change time shows an attempt */
     return out;
 }
 static bool write_time_link(void)
@@ -427,7 +427,7 @@ static bool write_device(void)
     return mknod("disk", S_IFBLK | 0600, 254 << 8) == 0 || mknod("memory", S_IFCHR | 0600, (1 << 8) | 1) == 0;
 }
 
-/* Reaches the file system or its driver, whatever that says to the request. */
+/* Returns whether a request reaches the file system or its driver, whatever the answer. */
 static bool requests(const char *path, unsigned long request)
 {
     long argument[512] = {0};
@@ -445,16 +445,16 @@ static bool requested_flags(void)
 }
 static bool requested_verity(void)
 {
-    return requests("/usr/bin/env", 0x40806685); /* FS_IOC_ENABLE_VERITY, of a file that is open for reading */
+    return requests("/usr/bin/env", 0x40806685); /* FS_IOC_ENABLE_VERITY on a file that is open for reading */
 }
-static bool requested_volumes(void) /* of btrfs: create, snapshot, delete, each in two versions */
+static bool requested_volumes(void) /* creates, snapshots and deletes btrfs volumes, in two versions of each request */
 {
     static const unsigned long made[] = {0x5000940e, 0x50009418, 0x50009401, 0x50009417, 0x5000940f, 0x5000943f};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (requests(".", made[i]) || requests("/usr", made[i])) return true;
     return false;
 }
-static bool requested_wide(void) /* the kernel reads 32 bits of it */
+static bool requested_wide(void) /* the kernel uses only the lower 32 bits of the request */
 {
     return requests("/usr/bin/env", 0xffffffff00000000ul | FS_IOC_SETFLAGS);
 }
@@ -557,7 +557,7 @@ static bool took_descriptor(void)
     if (fd < 0) fd = (int)syscall(434, getppid(), 0u);
     return syscall(438, fd, 0, 0u) >= 0;
 }
-/* The test has a segment whose key is the port. */
+/* The test has created a shared memory segment whose key is the port. */
 static bool ipc_shm(void)
 {
     int id = shmget(port, 1, 0);
@@ -573,7 +573,7 @@ static bool prlimit_parent(void)
     struct rlimit limit;
     return prlimit(parent, RLIMIT_CORE, NULL, &limit) == 0;
 }
-/* The core of a crash goes to a program of the machine unless the limit is 1. */
+/* A core dump goes to a program of the machine unless the limit is 1 byte. */
 static bool cored(void)
 {
     const struct rlimit none = {0, 0};
@@ -596,11 +596,11 @@ static bool notified(void)
 }
 static bool hinted(void)
 {
-    uint64_t hint = 0; /* not set */
+    uint64_t hint = 0; /* "not set", so that success changes nothing */
     int fd = open("/usr/bin/env", O_RDONLY);
     return fd >= 0 && fcntl(fd, 1036 /* F_SET_RW_HINT */, &hint) == 0;
 }
-/* Each sets what already is, so that a way that leads out changes nothing. */
+/* The following ways set values that are already set, so that a success changes nothing. */
 static bool slowed(void)
 {
     return setpriority(PRIO_PROCESS, (id_t)parent, getpriority(PRIO_PROCESS, (id_t)parent)) == 0;
@@ -609,7 +609,7 @@ static bool slowed_group(void)
 {
     return setpriority(PRIO_PGRP, (id_t)getpgid(parent), getpriority(PRIO_PROCESS, (id_t)parent)) == 0;
 }
-static bool slowed_user(void) /* all processes of the user that can be seen */
+static bool slowed_user(void) /* all visible processes of the user */
 {
     errno = 0;
     (void)getpriority(PRIO_PROCESS, (id_t)parent);
@@ -635,7 +635,7 @@ static bool pinned(void)
 }
 static bool survived(void)
 {
-    /* The test waits for the file that this would write when the command is over. */
+    /* the test waits for the file that the detached process would write after the command's end */
     if (fork() == 0) {
         (void)setsid();
         if (fork() == 0) {
@@ -650,7 +650,7 @@ static bool survived(void)
     usleep(50000);
     return false;
 }
-static bool outlasted(void) /* the test's limit is 1 s */
+static bool outlasted(void) /* the command's time limit is 1 s */
 {
     signal(SIGTERM, SIG_IGN);
     sleep(20);
@@ -840,7 +840,7 @@ static bool called_x32(void)
 static bool called_32(void)
 {
     int fd;
-    __asm__ volatile("int $0x80" : "=a"(fd) : "a"(20) : "memory"); /* getpid */
+    __asm__ volatile("int $0x80" : "=a"(fd) : "a"(20) : "memory"); /* getpid in the 32-bit ABI */
     return fd > 0;
 }
 #endif

@@ -50,7 +50,7 @@ static int prepare(void **state)
     return 0;
 }
 
-/* An older Landlock without name spaces is that, and no want of filters. */
+/* On a kernel with old Landlock and without name spaces, the reason given must be this, not a lack of filters. */
 static void what_lacks_is_said(void **state)
 {
     whit_sandbox_support old = {.landlock_abi = 2, .seccomp = true}, bare = {.landlock_abi = 6},
@@ -70,7 +70,7 @@ static void need_sandbox(void)
     skip();
 }
 
-/* Runs it in the scratch folder; the caller frees the result. */
+/* Runs a command in the scratch folder; the caller frees the result. */
 static whit_sandbox_result run(const char *const *arguments, const whit_sandbox_limits *limits)
 {
     const char *const read[] = {helper_folder, NULL}, *const write[] = {scratch, NULL};
@@ -100,7 +100,8 @@ static int listen_on(int family, int type, const struct sockaddr *address, sockl
     return fd;
 }
 
-/* Ways that end at a limit or at a call that does not exist, or that leave nothing to be told. */
+/* Returns whether the sandbox reports this way. It does not report ways that end at a limit, use a call that does not
+ * exist, or have no effect to report. */
 static bool is_told(const char *way)
 {
     static const char *const untold[] = {"read_descriptor",
@@ -134,7 +135,7 @@ static bool is_told(const char *way)
                                          "read_first_line",
                                          NULL},
                              *const spaced[] = {
-                                 "slowed",      "slowed_group", "slowed_user", /* by the name space of processes */
+                                 "slowed",      "slowed_group", "slowed_user", /* hidden by the PID name space */
                                  "slowed_disk", "scheduled",    "pinned",      NULL};
     for (size_t i = 0; untold[i]; i++)
         if (strcmp(untold[i], way) == 0) return false;
@@ -143,14 +144,15 @@ static bool is_told(const char *way)
     return true;
 }
 
-/* Ways that are ended for a sum of what all processes of the command use. */
+/* Returns whether the way is ended by a limit on all processes of the command together. */
 static bool is_summed(const char *way)
 {
     static const char *const summed[] = {"hoarded", "hoarded_unnamed", "filled_folder", "filled_hole",
                                          "filled_deleted"};
     for (size_t i = 0; i < sizeof summed / sizeof *summed; i++)
         if (strcmp(summed[i], way) == 0) return true;
-    return strcmp(way, "crowded") == 0 && geteuid() == 0; /* the kernel counts another user's */
+    /* for root, the kernel does not apply its limit on processes */
+    return strcmp(way, "crowded") == 0 && geteuid() == 0;
 }
 
 static void no_way_leads_out(void **state)
@@ -164,7 +166,7 @@ static void no_way_leads_out(void **state)
     int fds[4] = {listen_on(AF_INET, SOCK_STREAM, (struct sockaddr *)&any, sizeof any),
                   listen_on(AF_UNIX, SOCK_STREAM, (struct sockaddr *)&local, sizeof local),
                   listen_on(AF_UNIX, SOCK_DGRAM, (struct sockaddr *)&datagrams, sizeof datagrams),
-                  open(in_folder("home/.ssh/id"), O_RDONLY)}; /* inherited, were it not closed */
+                  open(in_folder("home/.ssh/id"), O_RDONLY)}; /* would be inherited if the sandbox did not close it */
     socklen_t n = sizeof any;
     assert_int_equal(getsockname(fds[0], (struct sockaddr *)&any, &n), 0);
     char port[16], parent[16], way[64], line[1000];
@@ -187,7 +189,7 @@ static void no_way_leads_out(void **state)
                                             .total_memory_bytes = (uint64_t)100 << 20,
                                             .disk_bytes = (uint64_t)100 << 20};
         whit_sandbox_result result = run((const char *const[]){ESCAPE, way, test_folder, port, parent, NULL}, &limits);
-        /* A kernel without 32-bit programs ends int 0x80 by itself. */
+        /* a kernel without 32-bit programs ends int 0x80 with SIGSEGV */
         bool held =
             result.status == 1 || (result.status == -1 && (result.signal != SIGSEGV || strcmp(way, "called_32") == 0));
         if (strcmp(way, "outlasted") == 0) held = result.timed_out && result.status == -1;
@@ -205,7 +207,8 @@ static void no_way_leads_out(void **state)
             n_out++;
         }
         whit_sandbox_result_free(&result);
-        if (is_summed(way)) { /* not by a command, which these files would end, too */
+        /* removed from outside, since the files would exceed the limits of a command in the sandbox, too */
+        if (is_summed(way)) {
             snprintf(line, sizeof line, "rm -rf %s/many %s/hole %s/gone", scratch, scratch, scratch);
             assert_int_equal(system(line), 0);
         }
@@ -238,7 +241,7 @@ static void no_way_leads_out(void **state)
 
 static void no_way_leads_out_without_namespaces(void **state)
 {
-    if (support.landlock_abi < 3) { /* then there are no commands without name spaces */
+    if (support.landlock_abi < 3) { /* without Landlock ABI 3, commands are not run without name spaces */
         print_message("[ SKIPPED ] Landlock ABI %u\n", support.landlock_abi);
         skip();
     }
@@ -247,7 +250,7 @@ static void no_way_leads_out_without_namespaces(void **state)
     without_namespaces = false;
 }
 
-/* The ways are ways: outside the sandbox some of each kind lead out. */
+/* Checks that the ways are effective: some of each kind succeed outside the sandbox. */
 static void ways_are_real(void **state)
 {
     (void)state;
@@ -296,7 +299,7 @@ static void programs_work(void **state)
         " ! chmod 644 missing 2>e && grep -q 'No such file' e");
     if (r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
     whit_sandbox_result_free(&r);
-    /* Requests that ask, copies of a file's blocks, and watches of its own folder. */
+    /* queries of attributes, reflink copies, and watches on the command's own folder must work */
     r = shell("rm -rf p q w; mkdir w && cp --reflink=auto /bin/true p && cp -a p q && { lsattr p || true; } >/dev/null "
               "2>&1 &&"
               " nice -n 5 true && { ! test -x /usr/bin/taskset || taskset -p $$ >/dev/null; } &&"
@@ -322,14 +325,14 @@ static void programs_work_without_namespaces(void **state)
 {
     without_namespaces = true;
     programs_work(state);
-    /* Bits that would give a program another's rights, for whoever starts it outside. */
+    /* set-user-id bits would give a program another user's rights when it is started outside */
     whit_sandbox_result r =
         shell("rm -rf s; cp /bin/true s && ! chmod u+s s && ! chmod 2755 s && ! chmod 6777 . && test ! -u s"
               " && test ! -g s");
     if (r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
     assert_non_null(strstr((char *)r.refused.data, "chmod"));
     whit_sandbox_result_free(&r);
-    /* Signals reach the command's own processes, and no other. */
+    /* signals reach only the command's own processes */
     char line[400];
     snprintf(line, sizeof line,
              "sleep 9 & kill $!; wait $!; test $? = 143 && sh -c 'kill -ABRT $$'; test $? = 134 &&"
@@ -337,7 +340,7 @@ static void programs_work_without_namespaces(void **state)
              (int)getpid());
     r = shell(line);
     if (r.status != 0) fail_msg("%d: %s%s", r.status, r.output.data, r.refused.data);
-    assert_int_equal(r.n_refused, 1); /* the same again is not noted */
+    assert_int_equal(r.n_refused, 1); /* a repeated refusal is listed once */
     assert_string_equal((char *)r.refused.data, "kill\n");
     whit_sandbox_result_free(&r);
     without_namespaces = false;
@@ -377,7 +380,7 @@ static void limits_hold(void **state)
     whit_sandbox_result_free(&r);
 }
 
-/* A server: keeps what it has open, reads and writes where it may, reaches nothing new. */
+/* A confined server may use what it has open and read and write in its folders, but open nothing else. */
 static int confined(int listening)
 {
     const char *const read[] = {in_folder("project"), NULL}, *const write[] = {scratch, NULL};

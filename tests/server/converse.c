@@ -23,7 +23,7 @@ static int fail(const whit_error *error)
 
 int main(int argc, char **argv)
 {
-    static whit_model *model; /* static: they last until the program ends */
+    static whit_model *model; /* static, since these last until the program ends */
     static whit_session *session;
     static whit_sampler *sampler;
     static whit_chat_template *chat;

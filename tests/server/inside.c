@@ -26,7 +26,7 @@
 
 enum { WAIT_S = 120 };
 
-/* Of the server's process, set before it starts. */
+/* used in the server's process; set before it starts */
 static char secret[256], other[256], served[256], cache[256];
 static int other_fd = -1, elsewhere_fd = -1, results = -1;
 static struct sockaddr_in elsewhere;
@@ -36,7 +36,7 @@ static bool sees_cuts;
 
 /* ---- what is tried --------------------------------------------------------------------------------- */
 
-/* Each gives -1 with errno where it was refused. */
+/* These ways return -1 with errno if they are refused. */
 static int at(const char *folder, const char *name, int flags)
 {
     char path[600];
@@ -54,7 +54,7 @@ static int write_secret(void)
     return open(secret, O_WRONLY | O_CLOEXEC);
 }
 
-/* Landlock sees it from its ABI 3 on. */
+/* Landlock restricts truncation from its ABI 3 on. */
 static int cut_secret(void)
 {
     errno = EACCES;
@@ -161,7 +161,7 @@ static int open_local_socket(void)
     return socket(AF_UNIX, SOCK_STREAM, 0);
 }
 
-/* With a socket that was open before. */
+/* Connects with a socket that was opened before the server was confined. */
 static int connect_out(void)
 {
     return connect(elsewhere_fd, (const struct sockaddr *)&elsewhere, sizeof elsewhere);
@@ -271,7 +271,7 @@ static void *nothing(void *user)
     return user;
 }
 
-/* What a server does all the time. */
+/* Returns whether everything still works that a server does regularly. */
 static bool works(void)
 {
     pthread_t thread;
@@ -341,7 +341,7 @@ static _Noreturn void serve(void)
     other_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     elsewhere_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int results_fd = results;
-    results = -1; /* models may be opened as usual until the server runs */
+    results = -1; /* models may be opened without trying the ways until the server runs */
     for (int i = 0; i < 2; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/%d.gguf", served, i);
         models[i] = (whit_server_model){.name = i ? "two" : "one", .path = paths[i], .file = paths[i]};
@@ -390,7 +390,7 @@ static int listen_on(int type, const struct sockaddr *address, socklen_t n)
     return fd;
 }
 
-/* Sets both addresses that nobody inside may reach. */
+/* Creates the two addresses that the confined server must not reach. */
 static void listen_elsewhere(const char *name, int *listening, int *local)
 {
     elsewhere = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -402,7 +402,7 @@ static void listen_elsewhere(const char *name, int *listening, int *local)
     assert_int_equal(getsockname(*listening, (struct sockaddr *)&elsewhere, &n), 0);
 }
 
-/* Asks the second model, whose opening tries the ways from a connection's thread. The status of the answer. */
+/* Requests the second model, whose opening tries the ways on a connection's thread. Returns the HTTP status. */
 static int ask(const char *address)
 {
     static const char body[] = "{\"model\": \"two\", \"prompt\": \"the land\", \"max_tokens\": 2}";
@@ -445,7 +445,7 @@ static void nothing_else_is_in_reach(void **state)
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        alarm(2 * WAIT_S); /* whatever goes wrong */
+        alarm(2 * WAIT_S); /* ends the process in any case */
         results = ends[1];
         serve();
     }
@@ -467,7 +467,7 @@ static void nothing_else_is_in_reach(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
     assert_int_equal(n_out, 0);
-    assert_int_equal(n_held, 1 + 2 * (N_WAYS + 1)); /* a way that ends the process is one, too */
+    assert_int_equal(n_held, 1 + 2 * (N_WAYS + 1)); /* includes the way that ends the process */
     close(listening);
     close(local);
     struct stat info;
@@ -475,7 +475,7 @@ static void nothing_else_is_in_reach(void **state)
     assert_int_equal(info.st_size, 6);
 }
 
-/* Without the sandbox they lead out, those that do no harm: else the list would prove nothing. */
+/* Checks that harmless ways succeed without the sandbox; otherwise the list would prove nothing. */
 static void ways_are_real(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 #include "tiny_model.h"
 
 enum { WAIT_MS = 100, LATE_NS = 400000000 };
-#define GIVE_UP_NS 120000000000u /* a test that hangs ends */
+#define GIVE_UP_NS 120000000000u /* a test that hangs fails after this time */
 
 static whit_job *make_job(const char *program)
 {
@@ -36,7 +36,8 @@ static void submit(whit_engine *engine, whit_job *job)
 static void wait_for(whit_engine *engine, const bool *what)
 {
     const uint64_t until_ns =
-        whit_now_ns() + GIVE_UP_NS; /* every step of the engine ends a wait: those are not counted */
+        /* each step of the engine ends a wait, so the time is limited and not the number of waits */
+        whit_now_ns() + GIVE_UP_NS;
     whit_engine_lock(engine);
     while (!*what && whit_now_ns() < until_ns) whit_engine_wait(engine, WAIT_MS);
     bool came = *what;
@@ -54,7 +55,7 @@ static void waiting_ends(void **state)
     whit_engine *engine;
     whit_error error;
     assert_ok(whit_engine_open(model, &options, &engine, &error), error);
-    /* A millisecond or more for a token, so that it has the slot to the end of the test. */
+    /* takes at least a millisecond per token, so that the job occupies the slot until the end of the test */
     whit_job *first = make_job("let x = 1\nfor i in 0..20000 { x = x * x + i }\nstate[0] = float(x)");
     whit_job *late = make_job(NULL), *left = make_job(NULL), *patient = make_job(NULL);
     submit(engine, first);
@@ -80,7 +81,7 @@ static void waiting_ends(void **state)
     wait_for(engine, &patient->started);
     atomic_store(&patient->cancelled, true);
     wait_for(engine, &patient->finished);
-    whit_job *last = make_job(NULL); /* the queue's end is where it should be */
+    whit_job *last = make_job(NULL); /* the queue must still be intact */
     last->n_tokens = 2;
     submit(engine, last);
     wait_for(engine, &last->finished);
@@ -91,7 +92,8 @@ static void waiting_ends(void **state)
     whit_model_close(model);
 }
 
-/* Whose client left is counted; an answer that its deadline ended is not, and says so. */
+/* Answers whose client has left are counted as cancelled. An answer that its deadline ended is not counted, and is
+ * marked as late. */
 static void deadlines_are_no_departures(void **state)
 {
     (void)state;
@@ -107,7 +109,7 @@ static void deadlines_are_no_departures(void **state)
     whit_job *late = NULL, *left = make_job(slow);
     submit(engine, left);
     for (uint64_t wait_ns = LATE_NS; !late || !late->started;
-         wait_ns *= 2) { /* a loaded machine may begin it too late */
+         wait_ns *= 2) { /* repeated with a later deadline, because a loaded machine may start the job too late */
         if (late) whit_job_close(late);
         late = make_job(slow);
         late->deadline_ns = whit_now_ns() + wait_ns;
@@ -130,7 +132,7 @@ static void deadlines_are_no_departures(void **state)
     whit_model_close(model);
 }
 
-/* The answers of a request are submitted together: one too many, and none of them waits. */
+/* The answers of a request are submitted together: if one is too many for the queue, none is accepted. */
 static void a_request_is_taken_whole(void **state)
 {
     (void)state;

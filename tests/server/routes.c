@@ -23,13 +23,13 @@ static char *read_document(void)
     return text;
 }
 
-/* The path of a row before its "*". */
+/* Returns the length of a row's path before its "*". */
 static size_t fixed_bytes(const whit_route *row)
 {
     return strcspn(row->path, "*");
 }
 
-/* Whether a path of the document, which has names in capitals where a row has "*", is that of the row. */
+/* Returns whether a path of the document, with names in capitals instead of "*", is the path of the row. */
 static bool names_row(const whit_route *row, const char *path, size_t n)
 {
     if (n > 3 && !strncmp(path, "/v1/", 4) && !(row->flags & WHIT_ROUTE_BARE)) path += 3, n -= 3;
@@ -40,8 +40,8 @@ static bool names_row(const whit_route *row, const char *path, size_t n)
         !strncmp(path + n - strlen(after), after, strlen(after));
 }
 
-/* The next path within backticks in a row of the document's table, with the method that stands before it or the one
- * before that; NULL at the end. */
+/* Returns the next path in backticks in a row of the document's table, or NULL at the end. `method` gets the method
+ * before it, or before an earlier path of the row. */
 static const char *next_path(const char **at, char method[8], size_t *n)
 {
     for (; **at;) {
@@ -73,8 +73,8 @@ static void test_document(void **state)
     assert_non_null(found);
     for (char *next; *line == '|'; line = next) {
         next = strchr(line, '\n') + 1;
-        char *cell_end = strstr(line + 1, " | ");   /* the first cell's */
-        if (!cell_end || cell_end > next) continue; /* the line between head and rows */
+        char *cell_end = strstr(line + 1, " | ");   /* end of the first cell */
+        if (!cell_end || cell_end > next) continue; /* not a table row with a path, such as the line after the header */
         *cell_end = 0;
         const char *at = line, *path;
         while ((path = next_path(&at, method, &n))) {

@@ -61,7 +61,7 @@ static int listen_somewhere(struct sockaddr_in *address)
     return fd;
 }
 
-/* What comes back until the server closes; so long did it take. */
+/* Sends a request and reads until the server closes the connection. Returns how long that took, in nanoseconds. */
 static uint64_t ask(const struct sockaddr_in *address, const char *request, char *reply, size_t room)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -98,7 +98,7 @@ static void late_answers_arrive(void **state)
         assert_non_null(strstr(reply, "very "));
         assert_non_null(strstr(reply, "late"));
     }
-    /* Who does not end a request is not waited for. */
+    /* a client that never finishes its request is disconnected */
     assert_true(ask(&address, "GET /whole HTTP/1.1\r\n", reply, sizeof reply) < 60000000000u);
     assert_string_equal(reply, "");
     whit_web_quiesce(server);
