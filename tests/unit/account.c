@@ -17,7 +17,7 @@ static void assert_near(double x, double wanted, double tolerance)
 
 static void test_student(void **state)
 {
-    /* The 97.5 % quantiles of published tables. */
+    /* published 97.5 % quantiles of Student's distribution */
     static const struct {
         size_t degrees;
         double quantile;
@@ -43,8 +43,8 @@ static void test_student(void **state)
     assert_false(cli_interval_mean(sums, counts, 0).is_known);
 }
 
-/* How often the interval of 12 windows, of unequal lengths and with tokens that depend on each other within a window,
- * has the true mean. */
+/* Checks how often the confidence interval of 12 windows contains the true mean. The windows have unequal lengths, and
+ * tokens within a window are correlated. */
 static void test_coverage(void **state)
 {
     enum { ROUNDS = 2000, WINDOWS = 12 };
@@ -55,7 +55,7 @@ static void test_coverage(void **state)
         double sums[WINDOWS], counts[WINDOWS];
         size_t n_right = 0;
         for (int w = 0; w < WINDOWS; w++) {
-            const double level = whit_rng_uniform(&rng) + whit_rng_uniform(&rng); /* mean 1 */
+            const double level = whit_rng_uniform(&rng) + whit_rng_uniform(&rng); /* the mean of `level` is 1 */
             counts[w] = w % 3 ? 20 : 10;
             sums[w] = 0;
             for (int t = 0; t < (int)counts[w]; t++) sums[w] += level + whit_rng_uniform(&rng) - 0.5;
@@ -73,7 +73,7 @@ static void test_coverage(void **state)
 static void test_shares(void **state)
 {
     (void)state;
-    /* Wilson's interval of 8 in 10 (Brown, Cai, DasGupta 2001 give its form): 0.490 to 0.943. */
+    /* Wilson's interval for 8 of 10 is 0.490 to 0.943 (formula: Brown, Cai, DasGupta 2001) */
     const cli_interval x = cli_interval_share(8, 10), all = cli_interval_share(5, 5), zero = cli_interval_share(0, 5);
     assert_near(x.low, 0.4902, 1e-4);
     assert_near(x.high, 0.9433, 1e-4);
@@ -118,13 +118,14 @@ static void test_overlap(void **state)
     const size_t n_bytes = whit_sketch_write(&sketch, bytes);
     assert_true(whit_sketch_read(&read, bytes, n_bytes));
     assert_true(share_of(&read, known, TEXT_BYTES) == 1);
-    for (int tenths = 0; tenths <= 10; tenths += 2) { /* so much of the other text is a passage of the known one */
+    /* `tenths` tenths of the other text are a passage of the known text */
+    for (int tenths = 0; tenths <= 10; tenths += 2) {
         const size_t n = TEXT_BYTES / 10 * (size_t)tenths;
         fill_text(other, TEXT_BYTES, 2 + (uint64_t)tenths);
         memcpy(other + TEXT_BYTES - n, known, n);
         assert_near(share_of(&read, other, TEXT_BYTES), tenths / 10.0, 0.07);
     }
-    /* Line breaks and indentation make no difference; a letter in forty does. */
+    /* line breaks and indentation must not matter, but a changed letter in forty must */
     size_t n = 0;
     for (size_t i = 0; n + 8 < TEXT_BYTES && i < TEXT_BYTES / 2; i++) {
         other[n++] = known[i];
@@ -151,7 +152,7 @@ static void test_joined(void **state)
     whit_sketch_join(&parts[0], &parts[1]);
     assert_int_equal(parts[0].n, both.n);
     assert_memory_equal(parts[0].hashes, both.hashes, both.n * sizeof *both.hashes);
-    assert_false(parts[1].is_full); /* all shingles of a short text are kept */
+    assert_false(parts[1].is_full); /* a short text keeps all its shingles */
     assert_true(share_of(&parts[1], b, sizeof b) == 1 && share_of(&parts[1], a, sizeof a) == 0);
     whit_sketch_add(&small, "too short for a shingle", 23), whit_sketch_finish(&small);
     assert_int_equal(small.n, 0);
@@ -165,12 +166,12 @@ static void test_damaged_sketch(void **state)
     uint8_t bytes[8 * WHIT_SKETCH_HASHES_MAX + 8] = {0};
     assert_true(whit_sketch_read(&sketch, bytes, 0));
     assert_false(whit_sketch_read(&sketch, bytes, 12));
-    assert_false(whit_sketch_read(&sketch, bytes, 16)); /* equal hashes */
+    assert_false(whit_sketch_read(&sketch, bytes, 16)); /* two equal hashes */
     assert_false(whit_sketch_read(&sketch, bytes, sizeof bytes));
     bytes[15] = 1;
     assert_true(whit_sketch_read(&sketch, bytes, 16));
     bytes[7] = 2;
-    assert_false(whit_sketch_read(&sketch, bytes, 16)); /* falling */
+    assert_false(whit_sketch_read(&sketch, bytes, 16)); /* hashes that are not ascending */
 }
 
 /* ---- values ----------------------------------------------------------------------------------- */

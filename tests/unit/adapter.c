@@ -24,7 +24,7 @@ static bool same_bits(const float *a, const float *b)
 
 /* ---- the maths ------------------------------------------------------------------------------ */
 
-/* The values of a factor, row-major, for the caller to free. */
+/* Returns the values of a factor, row-major; the caller frees them. */
 static double *factor_values(const whit_tensor *tensor)
 {
     uint32_t n = tensor->type.n_cols;
@@ -39,7 +39,7 @@ static double *factor_values(const whit_tensor *tensor)
     return values;
 }
 
-/* Writes the model with adapters added to its dense weights. */
+/* Writes the model with the adapters added to its dense weights. */
 static void bake(const whit_model *model, const whit_mount *mounts, size_t n_mounts, const char *to)
 {
     whit_error error;
@@ -63,7 +63,7 @@ static void equals_dense_weights(void **state)
     whit_adapter *first = open_adapter(model, "first.ndf"), *second = open_adapter(model, "second.ndf");
     const whit_mount mounts[] = {{first, 0.75f}, {second, -0.5f}};
     float *plain = run(model, options_of(WHIT_ACT_F32), NULL, 0, N_TOKENS);
-    for (size_t n = 1; n <= 2; n++) { /* two at once equal the sum */
+    for (size_t n = 1; n <= 2; n++) { /* two adapters at once must equal their sum */
         bake(model, mounts, n, "dense.ndf");
         whit_model *dense = open_model("dense.ndf");
         float *expected = run(dense, options_of(WHIT_ACT_F32), NULL, 0, N_TOKENS);
@@ -95,7 +95,7 @@ static void nothing_mounted_is_nothing_changed(void **state)
     float *mounted = run(model, options, &(whit_mount){adapter, 1}, 1, N_TOKENS);
     assert_false(same_bits(mounted, plain));
 
-    /* Switched between requests of one session, back and forth. */
+    /* switch adapters between requests of one session, back and forth */
     whit_session *session;
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     float *logits = malloc((size_t)N_TOKENS * TINY_N_VOCAB * sizeof *logits);
@@ -162,7 +162,7 @@ static void sequences_keep_their_own(void **state)
         feed(session, q, q, N_TOKENS, alone[q]);
         assert_ok(whit_session_truncate(session, q, 0, &error), error);
     }
-    /* All at once, out of step with each other and several tokens of each in a pass. */
+    /* all sequences at once, at different positions, several tokens of each per step */
     uint32_t at[N] = {0};
     for (uint32_t round = 0; at[0] < N_TOKENS || at[1] < N_TOKENS || at[2] < N_TOKENS || at[3] < N_TOKENS; round++) {
         whit_step_token tokens[3 * N];
@@ -217,7 +217,7 @@ static void steps_take_no_memory(void **state)
     assert_int_equal(memory.n_live, 0);
     free(logits);
 
-    /* Every allocation fails once: an error, and nothing is lost. */
+    /* each allocation fails once: the result must be an error without a leak */
     for (long n = 0;; n++) {
         memory = (struct failing){.n_left = n};
         model = NULL, adapter = NULL, session = NULL;
@@ -263,7 +263,7 @@ static void lies_in_the_models_file(void **state)
     model = open_model("own.ndf");
     whit_adapter *adapter;
     assert_ok(whit_adapter_open(model, "verse", &adapter, &error), error);
-    assert_true(whit_adapter_rank(adapter) >= 12); /* the last of that name */
+    assert_true(whit_adapter_rank(adapter) >= 12); /* the last adapter of that name */
     whit_adapter_close(adapter);
     refused(model, "prose", WHIT_ERROR_IO, "no adapter of that name");
     whit_buf_free(&images[0]), whit_buf_free(&images[1]);
@@ -306,12 +306,12 @@ static void damage_is_told(void **state)
     whit_buf file = {0}, part = {0};
     whit_model *model = open_model("a.ndf");
     assert_ok(whit_read_file(in_folder("first.ndf"), 1 << 24, &file, &error), error);
-    for (size_t n = 1; n < file.size_bytes; n += 1 + file.size_bytes / 97) { /* cut short */
+    for (size_t n = 1; n < file.size_bytes; n += 1 + file.size_bytes / 97) { /* files that are cut short */
         assert_ok(whit_write_file(in_folder("cut.ndf"), file.data, n, &error), error);
         refused(model, in_folder("cut.ndf"), WHIT_ERROR_FORMAT, "cut.ndf");
     }
     assert_true(whit_buf_append(&part, file.data, file.size_bytes));
-    part.data[part.size_bytes / 2] ^= 1; /* a code: only verify sees that */
+    part.data[part.size_bytes / 2] ^= 1; /* a code, whose change only verification detects */
     assert_ok(whit_write_file(in_folder("flipped.ndf"), part.data, part.size_bytes, &error), error);
     whit_ndf *ndf;
     assert_ok(whit_ndf_open_loose(in_folder("flipped.ndf"), NULL, &ndf, &error), error);
@@ -324,7 +324,7 @@ static void damage_is_told(void **state)
     whit_model_close(model);
 }
 
-/* Every word of a sound image replaced by numbers that readers like to trust. */
+/* Replaces each word of a valid image by numbers that are often critical for readers. */
 static void hostile_images_are_refused(void **state)
 {
     (void)state;

@@ -66,7 +66,7 @@ static void names_are_compared_as_file_systems_do(void **state)
         if (!whit_guard_is_secret(secret[i])) fail_msg("'%s' is a secret", secret[i]);
     for (size_t i = 0; i < sizeof open / sizeof *open; i++)
         if (whit_guard_is_secret(open[i])) fail_msg("'%s' is not a secret", open[i]);
-    /* Each U+FDFA becomes eighteen characters: the end must not be cut off. */
+    /* each U+FDFA becomes eighteen characters; the suffix must not be cut off */
     char grown[64] = "";
     for (int i = 0; i < 15; i++) strcat(grown, "\xEF\xB7\xBA");
     strcat(grown, ".pem");
@@ -167,7 +167,7 @@ static void keys_are_found_by_their_form(void **state)
          "api03-0123456789abcdefghij\n",
          ""},
         {"xoxb-123456789012-abcdefghijkl", ""},
-        /* Letters that end an escape sequence are no part of a word. */
+        /* letters that end an escape sequence are not part of a word */
         {"{\"env\": \"A=1\\nghp_0123456789abcdefABCDEF0123456789abcd\\n\"}", ""},
         {"\\u003dghp_0123456789abcdefABCDEF0123456789abcd", ""},
         {"x?token%3Dghp_0123456789abcdefABCDEF0123456789abcd", ""},
@@ -202,7 +202,7 @@ static void keys_are_found_by_their_form(void **state)
         size_t begin = 0, end;
         if (whit_guard_find_key(none[i], strlen(none[i]), &begin, &end)) fail_msg("not a key: %s", none[i]);
     }
-    /* Known keys of which one begins another, and which overlap: every byte of all is hidden. */
+    /* of these keys one is the beginning of another, and two overlap: all their bytes must be hidden */
     static const char known[] = "a secret-1st-and-tail-2nd-and-end-3 b";
     size_t begin = 0, end;
     assert_true(whit_guard_know_key("secret-1st"));
@@ -213,7 +213,7 @@ static void keys_are_found_by_their_form(void **state)
     assert_int_equal(end, strlen(known) - 2);
 }
 
-/* Added lines with characters that nobody sees need an answer; those that scripts and emoji are written with do not. */
+/* Added lines with invisible characters need approval, except those that scripts and emoji require. */
 static void hidden_characters_are_found(void **state)
 {
     (void)state;
@@ -222,12 +222,12 @@ static void hidden_characters_are_found(void **state)
         bool is_hidden;
     } cases[] = {
         {"a\tb\r\nc\f\r\n", false},
-        {"# a\rb\n", true}, /* a line end for Python */
+        {"# a\rb\n", true}, /* Python treats a lone CR as a line end */
         {"a\x1b[8mb\n", true},
         {"a\x08\x08b\n", true},
         {"a\x7f\n", true},
-        {"\xF0\x9F\x91\xA9\xEF\xB8\x8F\xE2\x80\x8D\xF0\x9F\x92\xBB\n", false}, /* an emoji of two */
-        {"\xE2\x98\xBA\xEF\xB8\x80\xEF\xB8\x81\xEF\xB8\x82\n", true},          /* a row of variation selectors */
+        {"\xF0\x9F\x91\xA9\xEF\xB8\x8F\xE2\x80\x8D\xF0\x9F\x92\xBB\n", false}, /* an emoji joined of two */
+        {"\xE2\x98\xBA\xEF\xB8\x80\xEF\xB8\x81\xEF\xB8\x82\n", true},          /* several variation selectors */
         {"a\xE2\x80\xAE\n", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -239,7 +239,7 @@ static void hidden_characters_are_found(void **state)
     }
 }
 
-/* A .gitignore that hides files which checks see now. */
+/* Changes of a .gitignore that hide files which checks see now must be found. */
 static void hidden_files_are_found(void **state)
 {
     (void)state;
@@ -268,8 +268,8 @@ static void hidden_files_are_found(void **state)
     }
 }
 
-/* A hunk that is left out may leave another reason in the text, which was shown; neither a reason where there was none
- * nor another name of the file was. */
+/* If a hunk is left out, another reason in the shown text does not count; a reason where there was none before, or
+ * another place of the file, does. */
 static void reasons_are_compared_after_a_question(void **state)
 {
     (void)state;
@@ -307,7 +307,7 @@ static void reasons_are_compared_after_a_question(void **state)
     whit_changes_free(&set);
 }
 
-/* The program's own folders are found below any project and by any name. */
+/* The program's own folders must be recognised below any project and under any name. */
 static void own_folders_are_known(void **state)
 {
     (void)state;
@@ -328,14 +328,14 @@ static void own_folders_are_known(void **state)
     assert_int_equal(whit_guard_folder_of(home), WHIT_GUARD_ELSEWHERE);
     whit_change change = {.path = "c/whit/agent.json", .is = true, .after = "{}", .after_bytes = 2};
     assert_non_null(strstr(whit_light_red(home, &change), "own configuration"));
-    /* The settings hold variables of servers. */
+    /* the settings contain environment variables of servers */
     assert_true(whit_light_secret(home, "c/whit/agent.json"));
     assert_true(whit_light_secret(home, ".config/whit/AGENT.json"));
     assert_false(whit_light_secret(home, ".config/whit/edit.conf"));
     snprintf(path, sizeof path, "%s/.config", home);
     change.path = "whit/edit.conf";
     assert_non_null(strstr(whit_light_red(path, &change), "own configuration"));
-    /* Also before the folder is there. */
+    /* also before the folder exists */
     snprintf(command, sizeof command, "rmdir %s/.config/whit", home);
     assert_int_equal(system(command), 0);
     assert_non_null(whit_light_red(path, &change));

@@ -23,7 +23,7 @@ static void open_tales(uint32_t n_ctx_tokens, uint32_t n_sequences, whit_model *
     assert_ok(whit_session_open(*model, &wanted, session, &error), error);
 }
 
-/* How many of its answers are of the form; of those, calls must be of tools that are there. */
+/* Returns how many answers have the required form. Calls in them must name existing tools. */
 static unsigned share(const whit_model *model, whit_session *session, bool no_grammar, uint32_t n_tokens)
 {
     static const char *const tasks[] = {"Read a file.", "Once upon a time", "{\"tool\":", "\"",
@@ -67,7 +67,7 @@ static void answers_parse(void **state)
     whit_session *session;
     open_tales(512, 1, &model, &session);
     unsigned off = share(model, session, true, 400), on = share(model, session, false, 400);
-    unsigned tight = share(model, session, false, 1); /* all of it is written by closing */
+    unsigned tight = share(model, session, false, 1); /* with one token, closing writes the whole answer */
     print_message("answers that parse: %u of %u without the grammar, %u with it, %u where there is hardly room\n", off,
                   rounds(), on, tight);
     assert_int_equal(on, rounds());
@@ -77,7 +77,7 @@ static void answers_parse(void **state)
     whit_model_close(model);
 }
 
-/* Four agents with one beginning of some 2,000 tokens: it is computed once. */
+/* Four agents share a prefix of about 2,000 tokens, which must be computed once. */
 static void a_beginning_is_computed_once(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void a_beginning_is_computed_once(void **state)
     open_tales(3072, AGENTS, &model, &session);
     json_t *tools = whit_tools_schema(false);
     whit_buf text = {0};
-    /* The template of this model shows the last message of the person alone: the beginning stands in it. */
+    /* this model's template shows only the person's last message, so the prefix is in that message */
     while (text.size_bytes < 7000) whit_buf_append_str(&text, "The fox went into the wood and the moon was big. ");
     long long first = 0, computed = 0;
     for (unsigned i = 0; i < AGENTS; i++) {
@@ -114,14 +114,15 @@ static void a_beginning_is_computed_once(void **state)
     }
     print_message("%d agents on %lld tokens: %lld computed\n", AGENTS, first, computed);
     assert_true(first > 1500);
-    assert_true(computed < first + (AGENTS - 1) * 128); /* blocks of 64, and the tails */
+    assert_true(computed < first + (AGENTS - 1) * 128); /* KV blocks have 64 tokens, and each agent has its own tail */
     whit_buf_free(&text);
     json_decref(tools);
     whit_session_close(session);
     whit_model_close(model);
 }
 
-/* A tool of an MCP server whose parameters no grammar can hold: its values are any JSON, and the task goes on. */
+/* A tool of an MCP server has a schema that grammars do not support: its values may be any JSON, and the task
+ * continues. */
 static void foreign_schemas_are_no_end(void **state)
 {
     (void)state;

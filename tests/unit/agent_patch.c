@@ -17,7 +17,7 @@ typedef struct source {
     const char *end;
 } source;
 
-/* Random texts of a test: WHIT_SEED gives others. */
+/* Returns the random numbers of a test; WHIT_SEED changes them. */
 static whit_rng make_rng(uint64_t number)
 {
     const char *seed = getenv("WHIT_SEED");
@@ -43,10 +43,10 @@ static void put(whit_buf *out, const char *line, const char *end)
     whit_buf_append_str(out, end);
 }
 
-/* What is done to the patch's idea of the file. */
+/* How the patch differs from the file. */
 enum drift { NONE, TRAILING, INDENTED, TYPOGRAPHIC, STALE, DUPLICATE, N_DRIFTS };
 
-/* One edit: lines [at, at + n_old) become `new`; before and after are context. */
+/* One edit: replaces lines [at, at + n_old) by `new`; `before` and `after` are numbers of context lines. */
 typedef struct edit {
     int at, n_old, n_new, before, after;
     char new[4][48];
@@ -59,7 +59,7 @@ static void drift_line(enum drift drift, const char *line, char out[96])
     if (drift == INDENTED && *line) snprintf(out, 96, "  %s", line);
     if (drift == TYPOGRAPHIC) {
         char *minus = strchr(out, '-');
-        if (minus) { /* an en dash */
+        if (minus) { /* an en dash instead of a minus */
             memmove(minus + 3, minus + 1, strlen(minus));
             memcpy(minus, "\xE2\x80\x93", 3);
         }
@@ -141,7 +141,7 @@ static const char *const drift_names[N_DRIFTS] = {"none",   "blanks at ends", "i
 enum outcome { RIGHT, WRONG, REFUSED, N_OUTCOMES };
 static unsigned table[N_DRIFTS][N_TOOLS][N_OUTCOMES];
 
-/* An edit as a unified diff, given to a program in a folder with the file. */
+/* Applies an edit as a unified diff with another program, in a folder with the file. */
 static enum outcome run_tool(int tool, const whit_buf *diff, const whit_buf *before, const whit_buf *after)
 {
     char command[2000], path[700];
@@ -173,7 +173,7 @@ static void compare(int drift, const edit *e, const source *seen, const whit_buf
     table[drift][0][!done ? REFUSED : possible && same(&out, after) ? RIGHT : WRONG]++;
     for (int tool = 1; tool < N_TOOLS; tool++) {
         enum outcome outcome = run_tool(tool, &diff, before, after);
-        /* Of two places that fit there is no right one. */
+        /* if two places match, neither is right */
         table[drift][tool][outcome == RIGHT && !possible ? WRONG : outcome]++;
     }
     whit_buf_free(&diff);
@@ -192,7 +192,8 @@ static void print_table(void)
         }
 }
 
-/* 600 patches: none at a wrong place, at least 95 % of those with one right place at that. */
+/* Of 600 patches none may be applied at a wrong place, and at least 95 % of those with one right place must be applied
+ * there. */
 static void generated_patches(void **state)
 {
     (void)state;
@@ -219,7 +220,7 @@ static void generated_patches(void **state)
         write_patch(form, &s, &e, drift, &patch);
         if (drift == STALE) snprintf(s.lines[e.at], sizeof s.lines[0], "        changed_since(%d);", i);
         write_file(&s, NULL, &before);
-        if (drift == DUPLICATE) /* the same place twice */
+        if (drift == DUPLICATE) /* repeats the place of the edit */
             for (int k = e.at - e.before; k < e.at + e.n_old + e.after; k++) put(&before, s.lines[k], s.end);
         write_file(&s, &e, &after);
         if (beside) compare((int)drift, &e, &seen, &before, &after);
@@ -230,7 +231,7 @@ static void generated_patches(void **state)
         n_possible += possible;
         if (status == WHIT_OK && possible && same(&out, &after)) {
             n_right++;
-            /* Applied again it is recognised, or refused; never applied twice. */
+            /* applied again, the patch must be recognised or refused, never applied twice */
             whit_buf again = {0};
             if (e.n_new && apply(&patch, &after, &again, &result, &error) == WHIT_OK) {
                 assert_true(result.already_applied || drift == TYPOGRAPHIC);
@@ -253,7 +254,7 @@ static void generated_patches(void **state)
     assert_true(n_right >= n_possible * 95 / 100);
 }
 
-/* The difference of two texts, applied as a patch, gives the second. */
+/* The diff of two texts, applied to the first, must give the second. */
 static void differences_apply(void **state)
 {
     (void)state;
@@ -268,7 +269,7 @@ static void differences_apply(void **state)
         for (int k = 0; k < 4; k++) snprintf(s.lines[whit_rng_below(&rng, (uint64_t)s.n)], 48, "other %d", k);
         s.n -= (int)whit_rng_below(&rng, 3);
         write_file(&s, NULL, &after);
-        if (whit_rng_below(&rng, 3) == 0) after.size_bytes -= strlen(s.end); /* no last line end */
+        if (whit_rng_below(&rng, 3) == 0) after.size_bytes -= strlen(s.end); /* no final line end */
         assert_ok(whit_diff_hunks("a/src/file.c", (char *)before.data, before.size_bytes, "b/src/file.c",
                                   (char *)after.data, after.size_bytes, &diff, NULL, &error),
                   error);
@@ -328,7 +329,7 @@ static void gives(const char *content, const char *text, const char *wanted)
 #define NO_NL           "\\ No newline at end of file\n"
 #define BLOCK(old, new) "src/file.c\n<<<<<<< SEARCH\n" old "=======\n" new ">>>>>>> REPLACE\n"
 
-/* What was done already hides no hunk that was not. */
+/* A patch that is applied in part must be refused, not treated as applied. */
 static void a_patch_is_there_whole_or_not_at_all(void **state)
 {
     (void)state;
@@ -339,15 +340,15 @@ static void a_patch_is_there_whole_or_not_at_all(void **state)
     refuse_in("int a;\nint f(void) {\nreturn 0;\n}\n", stale, strlen(stale), "1 of 2 hunks are in the file already");
     gives("#include <a.h>\nint b;\nint f(void) {\nreturn 0;\n}\n", both,
           "#include <a.h>\nint b;\nint f(void) {\nreturn 0;\n}\n");
-    /* A lone line may stand in any text: it does not say that the patch was applied. */
+    /* a single line may occur in any text, so it does not show that the patch was applied */
     static const char lone[] = BLOCK("int a = 1;\n", "int b = 2;\n"),
                       bracket[] = BLOCK("}\nold();\n", "}\nreturn 0;\n");
     refuse_in("int b = 2;\nint z;\n", lone, strlen(lone), "the file does not contain its first line");
     refuse_in("}\nreturn 0;\n", bracket, strlen(bracket), "is not in the file");
 }
 
-/* A diff is made of one text: what an earlier hunk has put there is no place for a later one. Blocks build on each
- * other. */
+/* The hunks of a diff refer to one text, so a hunk must not match lines that an earlier hunk added. SEARCH/REPLACE
+ * blocks may. */
 static void a_stale_hunk_does_not_find_new_lines(void **state)
 {
     (void)state;
@@ -363,7 +364,7 @@ static void a_stale_hunk_does_not_find_new_lines(void **state)
     gives("a\n", BLOCK("a\n", "b\n") BLOCK("b\n", "c\n"), "c\n");
 }
 
-/* Names as models write them before a block. */
+/* File names as models write them before a block. */
 static void names_are_undressed(void **state)
 {
     (void)state;
@@ -396,14 +397,14 @@ static void more_than_lines_is_refused(void **state)
     refuse(DIFF "@@ -1 +1 @@\n-one\n+x\ndiff --git a/e b/e\ndeleted file mode 100644\n", "an empty file");
     gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+x\n", "x\ntwo\n");
     gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+x\n-- \n2.39.5\n\n", "x\ntwo\n");
-    gives("one\ntwo\n", BLOCK("one\n", "x\n") BLOCK("one\n", "x\n"), "x\ntwo\n"); /* models repeat themselves */
-    /* two mails of a series */
+    gives("one\ntwo\n", BLOCK("one\n", "x\n") BLOCK("one\n", "x\n"), "x\ntwo\n"); /* models repeat hunks */
+    /* two patches of a mail series */
     gives("one\ntwo\n",
           DIFF "@@ -1 +1 @@\n-one\n+x\n-- \n2.39.5\n\nFrom 0 Mon\nSubject: y\n\n- an item\n---\n " DIFF
                "@@ -2 +2 @@\n-two\n+y\n-- \n2.39.5\n",
           "x\ny\n");
     refuse(DIFF "@@ -1,3 +1,3 @@\n-one\n+x\nodd\n-two\n+y\n", "follows a line that ends the hunk");
-    /* A zero byte is no kind of a line: the hunk ends there. */
+    /* a line that begins with a zero byte has no valid kind, so the hunk ends before it */
     whit_patch patch = {0};
     whit_error error;
     assert_int_equal(whit_patch_parse(zero, sizeof zero - 1, &patch, &error), WHIT_ERROR_FORMAT);
@@ -423,14 +424,14 @@ static void the_last_line_end_comes_and_goes(void **state)
     gives("a\nfoo", BLOCK("foo\n", "bar\n"), "a\nbar");
 }
 
-/* New lines are indented as the old ones are, where all of those say the same. */
+/* Added lines get the indentation by which the old lines differ, if all of these agree. */
 static void indentation_is_learnt_from_all_lines(void **state)
 {
     (void)state;
     static const char two_ways[] = BLOCK("if (x) {\na();\n", "if (x) {\na();\nb();\n"),
                       mixed[] = BLOCK("    a();\n", "    a();\n    b();\n"), bytes[] = BLOCK("a \xff\n", "b\n");
     refuse_in("if (x) {\n    a();\n}\n", two_ways, strlen(two_ways), "unequal indentation");
-    /* Blanks for tabs all through, and tabs for blanks. */
+    /* tabs in the file for blanks in the patch, and the reverse */
     gives("\ta();\n", mixed, "\ta();\n\tb();\n");
     gives("def f():\n\tif x:\n\t\treturn 1\n\treturn 2\n",
           BLOCK("    if x:\n        return 1\n", "    if x:\n        y = 2\n        return 1\n"),
@@ -446,7 +447,7 @@ static void indentation_is_learnt_from_all_lines(void **state)
           "if (x) {\n    a();\n}\n");
 }
 
-/* Editors hide the mark in front of line 1, and models leave it out: it stays unless the patch takes it away. */
+/* Editors hide the byte order mark before line 1, and models omit it. It must stay unless the patch removes it. */
 static void a_byte_order_mark_stays(void **state)
 {
     (void)state;
@@ -465,19 +466,19 @@ static void a_byte_order_mark_stays(void **state)
     gives(both, BLOCK("one\ntwo\n", "x\ntwo\n"), both); /* applied already */
     gives(both, BLOCK(MARK "one\ntwo\n", MARK "x\ntwo\n"), both);
     gives(MARK, BLOCK("", "x\n"), MARK "x\n");
-    /* A diff may take the mark away or bring it; further down it is a character of its line. */
+    /* a diff may remove the mark or add it; on later lines it is an ordinary character */
     gives(file, DIFF "@@ -1 +1 @@\n-" MARK "one\n+one\n", "one\ntwo\n");
     gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+" MARK "one\n", file);
     gives(MARK "one\n" MARK "two\n", DIFF "@@ -2 +2 @@\n-" MARK "two\n+" MARK "y\n", MARK "one\n" MARK "y\n");
-    /* Of a deleted file nothing is left. */
+    /* a deleted file becomes empty */
     gives(MARK "one\n", "--- a/src/file.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "");
     gives(MARK "one\n", "--- a/src/file.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-" MARK "one\n", "");
-    /* In front of the patch it belongs to neither. */
+    /* a mark before the patch belongs neither to the file nor to the patch */
     gives("one\n", MARK DIFF "@@ -1 +1 @@\n-one\n+x\n", "x\n");
     gives("one\n", MARK BLOCK("one\n", "x\n"), "x\n");
 }
 
-/* core.quotePath: bytes beyond ASCII are octal in quotes, the prefix with them. */
+/* git's core.quotePath: bytes beyond ASCII are written in octal, and the name with its prefix in quotes. */
 static void names_in_quotes_are_unescaped(void **state)
 {
     (void)state;
@@ -489,7 +490,7 @@ static void names_in_quotes_are_unescaped(void **state)
         {"\"a/caf\\303\\251\"", "/dev/null", "caf\303\251"},
         {"/dev/null", "\"b/\\\"\\\\\\a\\b\\f\\n\\r\\t\\v.c\"", "\"\\\a\b\f\n\r\t\v.c"},
         {"a/plain\\303\\251", "b/plain\\303\\251", "plain\\303\\251"}, /* not in quotes */
-        /* what git does not write is the name as it stands */
+        /* names that git does not write are used unchanged */
         {"\"a/x\\q\"", "\"b/x\\q\"", "x\\q"},
         {"\"a/x\\\"", "\"b/x\\\"", "x\\"},
         {"\"a/x\\30\"", "\"b/x\\30\"", "x\\30"},
@@ -528,7 +529,7 @@ static void reasons(void **state)
     refuse("--- a/src/file.c\n+++ b/src/file.c\n@@ -1,0 +1,1 @@\n+x\n", "context");
 }
 
-/* A file too large to look at as a whole: what may stand twice is never taken for what stands once. */
+/* If a file is too large to be searched completely, a place that may not be unique must not be used. */
 static void the_unseen_counts_as_a_place(void **state)
 {
     (void)state;
@@ -567,7 +568,7 @@ static void anchors_choose(void **state)
     whit_buf_free(&out);
 }
 
-/* The path before each block, as many models write it: one file, all of its hunks or none. */
+/* Many models repeat the path before each block: this is one file, whose hunks are applied all or none. */
 static void a_file_named_again_goes_on(void **state)
 {
     (void)state;

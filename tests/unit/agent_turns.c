@@ -46,7 +46,7 @@ static void put(const char *name, const char *text)
     assert_ok(whit_write_file(path, text, strlen(text), &error), error);
 }
 
-/* The text of a file; "" where it is not there. */
+/* Returns the text of a file, or "" if it does not exist. */
 static const char *get(const char *name)
 {
     static char text[4][256];
@@ -75,7 +75,7 @@ static whit_change change(const char *path, const char *before, const char *afte
                          .after_bytes = after ? strlen(after) : 0};
 }
 
-/* Owner, group, mode, attributes, a list of rights and other names are those of the file before, there and back. */
+/* Owner, group, mode, attributes, access control list and hard links of a file must survive a turn and its undo. */
 static void a_file_keeps_all_but_its_content(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void a_file_keeps_all_but_its_content(void **state)
     whit_error error;
     struct stat was, is;
     char path[1024], other[1024], value[200];
-    /* user::rw-, user:65534:rw-, group::---, mask::rw-, other::--- in the kernel's form */
+    /* user::rw-, user:65534:rw-, group::---, mask::rw-, other::---, in the kernel's binary form */
     static const uint8_t rights[] = {2, 0,   0,   0,   1,   0,   6,  0, 255, 255, 255, 255, 2,   0,  6,
                                      0, 254, 255, 0,   0,   4,   0,  0, 0,   255, 255, 255, 255, 16, 0,
                                      6, 0,   255, 255, 255, 255, 32, 0, 0,   0,   255, 255, 255, 255};
@@ -122,7 +122,7 @@ static void a_file_keeps_all_but_its_content(void **state)
     }
 }
 
-/* A program that ends while it writes over a file with other names leaves a mixture, and a whole copy beside it. */
+/* A program that is killed while it overwrites a file in place leaves a mixture, and a complete copy next to it. */
 static void a_write_in_place_is_taken_back(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void a_write_in_place_is_taken_back(void **state)
     whit_change one = change("linked", "the old text", "the new text, longer");
     assert_ok(whit_turns_write(journal, &one, 1, "x", &error), error);
     whit_turns_close(journal);
-    /* As a crash leaves it: the turn's end is missing, the file is half of each, the copy beside it is whole. */
+    /* state after a crash: no end frame, the file half old and half new, the copy complete */
     glob_t found;
     char pattern[1024];
     struct stat about;
@@ -185,7 +185,7 @@ static void turns_go_back_and_forth(void **state)
     assert_string_equal(get("gone"), "");
     uint32_t number = 0;
     assert_ok(whit_turns_undo(journal, &number, true, NULL, NULL, &error), error);
-    assert_string_equal(get("a"), "new a"); /* a preview */
+    assert_string_equal(get("a"), "new a"); /* a preview changes nothing */
     assert_int_equal(number, 1);
     number = 0;
     assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
@@ -202,7 +202,7 @@ static void turns_go_back_and_forth(void **state)
     number = 0;
     assert_ok(whit_turns_redo(journal, &number, false, NULL, NULL, &error), error);
     assert_string_equal(get("a"), "new a");
-    /* Somebody else's work is not overwritten. */
+    /* changes by others must not be overwritten */
     put("a", "by hand");
     number = 1;
     assert_int_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
@@ -220,7 +220,7 @@ static uint32_t made_again(whit_turns *journal)
     return number;
 }
 
-/* Of turns that build on each other the one undone last is made again first; also after the journal is read anew. */
+/* Of turns that build on each other, the one undone last is redone first, also after the journal was read anew. */
 static void the_last_undone_comes_back_first(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void nothing_leaves_the_project(void **state)
     assert_int_equal(rmdir(outside), 0);
 }
 
-/* A file that cannot be written, in the middle of a turn: those before it are as they were, at once. */
+/* If a file in the middle of a turn cannot be written, the files before it are restored at once. */
 static void a_turn_that_fails_leaves_nothing(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void a_turn_that_fails_leaves_nothing(void **state)
     char blocked[700], made[700];
     put("a", "old a");
     put("sub/b", "old b");
-    snprintf(blocked, sizeof blocked, "%s/sub/.whit-turn~", project); /* where it would be written, a folder */
+    snprintf(blocked, sizeof blocked, "%s/sub/.whit-turn~", project); /* a folder with the name of the temporary file */
     assert_int_equal(mkdir(blocked, 0700), 0);
     whit_turns *journal = open_journal(NULL);
     whit_change changes[] = {change("a", "old a", "new a"), change("made", NULL, "made"),
@@ -306,12 +306,12 @@ static void a_turn_that_fails_leaves_nothing(void **state)
     assert_string_equal(get("a"), "old a");
     assert_int_equal(whit_turns_write(journal, deep, 3, NULL, &error), WHIT_ERROR_IO);
     snprintf(made, sizeof made, "%s/new", project);
-    assert_int_equal(access(made, F_OK), -1); /* the folders that it made are gone, too */
+    assert_int_equal(access(made, F_OK), -1); /* the folders that the turn created are removed, too */
     assert_string_equal(get("made"), "");
     assert_string_equal(get("sub/b"), "old b");
     assert_null(strstr(error.message, "restored"));
     assert_int_equal(rmdir(blocked), 0);
-    put("sub/.whit-turn~", "a person's"); /* or a file, which is not the agent's to remove */
+    put("sub/.whit-turn~", "a person's"); /* a file of that name that belongs to the person must stay */
     assert_int_equal(whit_turns_write(journal, changes, 3, NULL, &error), WHIT_ERROR_IO);
     assert_non_null(strstr(error.message, "the name is taken"));
     assert_string_equal(get("sub/.whit-turn~"), "a person's");
@@ -322,7 +322,7 @@ static void a_turn_that_fails_leaves_nothing(void **state)
     whit_turns_close(journal);
 }
 
-/* Each file is looked at again right before it is written: here the turn itself has changed it. */
+/* Each file is checked again immediately before it is written; here the turn itself has changed it. */
 static void what_changed_during_a_turn_stays(void **state)
 {
     (void)state;
@@ -337,8 +337,8 @@ static void what_changed_during_a_turn_stays(void **state)
     whit_turns_close(journal);
 }
 
-/* A child that writes, undoes and redoes turns of all files, killed somewhere: every file is of one
- * turn afterwards, the one before or the one after. */
+/* A child writes, undoes and redoes turns of all files and is killed at a random time. Afterwards all files must be
+ * from one turn, the one before or the one after. */
 static void kills(void **state)
 {
     (void)state;
@@ -388,7 +388,8 @@ static void kills(void **state)
     print_message("%d turns were cut off and taken back\n", n_recovered);
 }
 
-/* Processes that change one file at once: each change is of the file as it is, or refused and tried again. */
+/* Several processes change one file at the same time. Each change must be made to the current content, or be refused
+ * and tried again. */
 static void no_update_is_lost(void **state)
 {
     (void)state;
@@ -451,7 +452,8 @@ static void no_update_is_lost(void **state)
     whit_turns_close(journal);
 }
 
-/* A hundred files of 4 KiB, taken back in 5 ms: the best of some rounds, since the machine may be busy. */
+/* Undoing a turn of a hundred files of 4 KiB must take less than 5 ms; the best of several rounds counts, since the
+ * machine may be busy. */
 static void a_hundred_files_go_back(void **state)
 {
     (void)state;

@@ -14,7 +14,8 @@ struct told {
     size_t stop_after;
 };
 
-/* Events as one text: t(...) for text, k(...) thinking, [name|arguments] calls, ! where one is cut off. */
+/* Writes events as one text: t(...) for text, k(...) for thinking, [name|arguments] for calls, ! where a call is cut
+ * off. */
 static bool on_event(void *user, const whit_chat_event *event)
 {
     struct told *told = user;
@@ -120,7 +121,7 @@ static bool on_characters(void *user, const whit_chat_event *event)
     return true;
 }
 
-/* Pushes a character at a time, or all at once. */
+/* Pushes an answer character by character, or all at once. */
 static void assert_characters(const char *answer, bool by_character)
 {
     whit_chat_parser *parser;
@@ -138,7 +139,7 @@ static void assert_characters(const char *answer, bool by_character)
     whit_chat_parser_close(parser);
 }
 
-/* A key is too long at byte 17, a name at byte 513: here in the middle of a character. */
+/* A key is too long from byte 17 on, a name from byte 513 on; both bytes are inside a character here. */
 static void what_is_no_call_is_cut_between_characters(void **state)
 {
     (void)state;
@@ -187,7 +188,7 @@ static void calls_of_gemma(void **state)
                 GEMMA_CALL "o:{k:<|\"|>}<|\"|>,l:[1,[],{}]},z:[<|\"|>,<|\"|>]}<tool_call|><|tool_call>call:g{}"
                            "<tool_call|>Done.",
                 "[f|{\"o\": {\"k\": \"}\", \"l\": [1, [], {}]}, \"z\": [\",\"]}][g|{}]t(Done.)");
-    /* What models may write beside it: blanks, names between marks, Python's words, texts without marks. */
+    /* variants that models write: blanks, names in marks, Python's words, texts without marks */
     assert_told(GEMMA, "<|tool_call> call:f{ <|\"|>a b<|\"|>: None , c:New York}<tool_call|>",
                 "[f|{\"a b\": null, \"c\": \"New York\"}]");
     assert_told(GEMMA, GEMMA_CALL "}<tool_ca", "[f|{}]");
@@ -196,7 +197,7 @@ static void calls_of_gemma(void **state)
     assert_told(GEMMA, GEMMA_CALL "a:1,}", "[f|{\"a\": 1, !]t(})");
     assert_told(GEMMA, "<|tool_call>call:{}", "t(<|tool_call>call:{})");
     assert_told(GEMMA, "<|tool_call>f{}", "t(<|tool_call>f{})");
-    assert_told(GEMMA, "</think>so", "t(so)"); /* the end of thoughts that did not begin */
+    assert_told(GEMMA, "</think>so", "t(so)"); /* end of a thought that did not begin */
     assert_told(GEMMA, GEMMA_CALL "}<tool_call|>\n<|tool_response>", "[f|{}]"); /* a token that ends answers */
     assert_told(GEMMA, GEMMA_CALL "}<tool_call|><|tool", "[f|{}]t(<|tool)");
     assert_told(WHIT_CALLS_GEMMA, false, false, GEMMA_CALL "}", "t(" GEMMA_CALL "})");

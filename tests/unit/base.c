@@ -19,7 +19,7 @@ static void errors_are_cut_clean(void **state)
     char long_text[2000];
     memset(long_text, 'a', sizeof long_text);
     long_text[sizeof long_text - 1] = 0;
-    memcpy(long_text + 501, "\xC3\xA9", 2); /* a character across the end */
+    memcpy(long_text + 501, "\xC3\xA9", 2); /* a character across the end of the buffer */
     assert_int_equal(whit_fail(&error, WHIT_ERROR_IO, "%s", long_text), WHIT_ERROR_IO);
     assert_int_equal(strlen(error.message), 501);
     whit_fail(&error, WHIT_ERROR_IO, "a\nb\x1b[0m");
@@ -43,23 +43,23 @@ static void text_from_outside_is_plain(void **state)
         {"a\xE2\x80\x8D\xF3\xA0\x81\xA1", "a<U+200D><U+E0061>"},
         {"\xC2\x9B"
          "2J",
-         "?2J"}, /* U+009B, a control sequence in two bytes */
+         "?2J"}, /* U+009B, a control sequence as two bytes */
         {"\xC2\xC2\x9B"
          "2J",
-         "??2J"}, /* behind a byte that begins nothing */
+         "??2J"}, /* after a lead byte without continuation */
         {"\x9B"
          "2J\xFF\x80",
-         "?2J??"}, /* raw */
+         "?2J??"}, /* invalid bytes */
         {"\xE2\x82\xC2\x9B"
          "2J",
-         "??2J"}, /* behind a character cut short */
+         "??2J"}, /* after a truncated character */
         {"\xC2\xA0\xC2\x85", "\xC2\xA0?"},
         {"\xE0\x82\x9B\xED\xA0\x80", "??????"}, /* overlong; a surrogate */
         {"x\xF0\x9F\x98", "x?"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t n = strlen(cases[i].text);
-        /* Cut in two anywhere, and byte by byte: the same. */
+        /* divided in two at any place, and byte by byte, the result must be the same */
         for (size_t cut = 0; cut <= n + 1; cut++) {
             whit_plain plain = {{0}, 0, false, false};
             char out[WHIT_PLAIN_ROOM(32)];
@@ -82,7 +82,7 @@ static void text_from_outside_is_plain(void **state)
     assert_string_equal(error.message, "a??2J??b\xC3\xA9?");
 }
 
-/* A person who agrees to a text must be able to tell it from every other one. */
+/* A person who agrees to a text must be able to distinguish it from every other text. */
 static void shown_texts_differ(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void shown_texts_differ(void **state)
         {"\xE2\x80\xAE\xF0\x9F\x91\xA9\xE2\x80\x8D\xC2\xA0", 12, WHIT_PLAIN_LINES,
          "<U+202E>\xF0\x9F\x91\xA9<U+200D><U+00A0>"},
         {"<U+202E> <0xE9> <V", 18, WHIT_PLAIN_LINES, "<U+003C>U+202E> <U+003C>0xE9> <V"},
-        /* Terminals leave out what has no width for them: unassigned code points, noncharacters, many marks. */
+        /* characters that terminals do not show: unassigned code points, noncharacters, many marks */
         {"a\xEF\xBF\xBF\xEF\xB7\x90\xF0\x9F\xBF\xBF\xCD\xB8", 13, WHIT_PLAIN_LINES,
          "a<U+FFFF><U+FDD0><U+1FFFF><U+0378>"},
         {"\xEE\x80\x80\xF0\x96\xBF\xA4", 7, WHIT_PLAIN_LINES, "<U+E000><U+16FE4>"},
@@ -118,7 +118,7 @@ static void shown_texts_differ(void **state)
         whit_buf_free(&out);
     }
     assert_true(whit_plain_has_hidden("a\xE2\x80\xAE", 4));
-    assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4)); /* a joiner after a letter of ASCII joins nothing */
+    assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4)); /* a joiner after an ASCII letter joins nothing */
     assert_true(whit_plain_has_hidden("a\xEF\xBF\xBF", 4)); /* a noncharacter */
     assert_true(whit_plain_has_hidden("a\xCD\xB8", 3));     /* an unassigned code point */
     assert_false(whit_plain_has_hidden("a\xCC\xB6\xEE\x80\x80", 6));
@@ -165,7 +165,7 @@ static void writes_are_atomic(void **state)
     whit_writer writer;
     assert_ok(whit_writer_open(path, NULL, &writer, &error), error);
     assert_ok(whit_writer_append(&writer, "newer", 5, &error), error);
-    /* Another process sees neither: the old file stands, and no other writer takes the same name. */
+    /* until the commit, others see the old file, and another writer uses another temporary name */
     whit_writer second;
     assert_ok(whit_writer_open(path, NULL, &second, &error), error);
     assert_true(second.unnamed || strcmp(writer.temporary, second.temporary) != 0);
@@ -181,12 +181,12 @@ static void writes_are_atomic(void **state)
     assert_ok(whit_writer_open(path, NULL, &writer, &error), error);
     whit_writer_discard(&writer);
     unlink(path);
-    assert_int_equal(rmdir(folder), 0); /* nothing left behind */
+    assert_int_equal(rmdir(folder), 0); /* the folder is empty, so no file was left */
     assert_int_equal(whit_map_open(folder, NULL, &map, &error), WHIT_ERROR_IO);
     assert_non_null(strstr(error.message, folder));
 }
 
-/* A written file has the mode that the umask leaves, and the umask of the process is not touched. */
+/* A written file has the mode that the umask permits, and the process's umask is unchanged. */
 static void files_have_the_users_mode(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void files_have_the_users_mode(void **state)
     assert_non_null(strstr(error.message, path));
 }
 
-/* "--key-file <(pass show key)": what a pipe has is read to its end, however late it comes. */
+/* As with "--key-file <(pass show key)", a pipe must be read to its end, however late the bytes come. */
 static void pipes_are_waited_for(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void write_text(const char *folder, const char *name, const char *text)
     assert_ok(whit_write_file(path, text, strlen(text), &error), error);
 }
 
-/* Quotas of both versions, of a group and of those above it. */
+/* CPU quotas of both cgroup versions, of a group and of its parents. */
 static void quotas_are_read(void **state)
 {
     (void)state;

@@ -49,7 +49,8 @@ static void test_defaults(void **state)
     CHECK_INIT(stage)
 }
 
-/* A struct that a binding has filled is taken: the library fails at the file. An empty struct is refused. */
+/* A struct filled by a binding must be accepted, so that the library fails only at opening the file. An empty struct is
+ * refused. */
 static void test_taken(void **state)
 {
     (void)state;

@@ -81,7 +81,7 @@ static whit_grammar *open_grammar(const whit_chat_template *chat, const whit_gra
     return grammar;
 }
 
-/* Feeds bytes as byte tokens; false where one is refused. */
+/* Feeds bytes as byte tokens. Returns false if one is refused. */
 static bool feed(whit_grammar_state *state, const char *text, whit_buf *out)
 {
     for (; *text; text++) {
@@ -97,8 +97,8 @@ static bool ends_with(const whit_buf *text, const char *end)
     return text->size_bytes >= n && memcmp(text->data + text->size_bytes - n, end, n) == 0;
 }
 
-/* Picks among what may come next until the text ends, an end one time in three. A thought, which at random would have
- * no end, ends at once. */
+/* Picks random allowed tokens until the text ends; if it may end, it does so one time in three. A thinking section,
+ * which would not end at random, is ended at once. */
 static void walk(const whit_chat_template *chat, const whit_grammar_vocabulary *v, whit_grammar_state *state,
                  whit_rng *rng, whit_buf *out)
 {
@@ -133,7 +133,7 @@ static bool is_valid(const char *name, const json_t *arguments)
         json_integer_value(days) <= 99;
 }
 
-/* Reads the answer as a server does; all calls are valid and complete. Returns their number. */
+/* Parses the answer as a server does. All calls in it must be valid and complete. Returns their number. */
 static size_t check_calls(const whit_chat_template *chat, const whit_buf *answer, const char *only)
 {
     whit_error error;
@@ -194,7 +194,7 @@ static void required_calls_are_made(void **state)
     }
 }
 
-/* Text is free until a call begins, which then follows its schema. */
+/* Text is unconstrained until a call begins, which must then follow its schema. */
 static void calls_in_text_are_held(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void calls_in_text_are_held(void **state)
 
 /* ---- tagged arguments ---------------------------------------------------------------------------- */
 
-/* Kinds of parameters: their schemas, and whether a value is one. */
+/* schemas of parameters of several kinds; each has a check for its values */
 enum { N_KINDS = 10 };
 static const char *const kinds[N_KINDS] = {
     "{\"type\": \"string\", \"maxLength\": 9}",
@@ -267,10 +267,11 @@ static bool is_of_kind(int kind, const json_t *value)
     }
 }
 
-/* Checks a message against the answer that it was read from. */
+/* Checks a message against the answer from which it was parsed. */
 typedef void check_answer(const whit_chat_template *chat, const char *message, size_t n, const whit_buf *answer);
 
-/* A call of random parameters as the grammar allows it is read back with values of their kinds, however it is cut. */
+/* Random calls that the grammar allows must be parsed to values of the parameters' kinds, in whatever pieces the answer
+ * arrives. */
 static void check_arguments(const char *source, check_answer *check)
 {
     whit_rng rng = {9};
@@ -351,8 +352,8 @@ static void tagged_arguments_are_read_back(void **state)
     check_arguments(styles[N_STYLES - 1].source, NULL);
 }
 
-/* The published template writes a message of calls as the model may write them by the grammar, but null as Python's
- * None. */
+/* From a message with calls, the published template must write the answer that the model wrote by the grammar, except
+ * that it writes null as Python's None. */
 static void check_gemma(const whit_chat_template *chat, const char *message, size_t n, const whit_buf *answer)
 {
     whit_error error;
@@ -373,7 +374,7 @@ static void check_gemma(const whit_chat_template *chat, const char *message, siz
     whit_buf_free(&messages);
 }
 
-/* Published templates: Gemma's call format, Qwen3.5's tagged arguments and LFM2's Python literals. */
+/* published templates: Gemma's call format, Qwen3.5's tagged arguments and LFM2's Python literals */
 static void published_templates_are_read_back(void **state)
 {
     (void)state;
@@ -394,7 +395,7 @@ static void published_templates_are_read_back(void **state)
     }
 }
 
-/* Is the whole text taken, or at least a beginning of something? */
+/* Asserts that the whole text is accepted or, with `begins`, that it is at least a valid beginning. */
 static void assert_taken(const char *source, const whit_call_options *options, const char *text, bool begins,
                          bool whole)
 {
@@ -457,7 +458,7 @@ static void what_is_taken_of_gemma(void **state)
     } cases[] = {
         {GEMMA_TOOL("{\"type\": \"object\", \"properties\": {\"B\": {\"type\": \"integer\"}, \"a\": {\"type\": "
                     "\"string\"}}, \"required\": [\"B\"]}"),
-         "a:<|\"|>x<|\"|>,B:1", true}, /* in the order of names, without regard to case */
+         "a:<|\"|>x<|\"|>,B:1", true}, /* sorted by name, ignoring case */
         {GEMMA_TOOL("{\"properties\": {\"B\": {\"type\": \"integer\"}, \"a\": {}}, \"required\": [\"B\"]}"), "B:1,a:2",
          false},
         {GEMMA_TOOL("{\"properties\": {\"B\": {\"type\": \"integer\"}, \"a\": {}}, \"required\": [\"B\"]}"), "B:1",
@@ -569,7 +570,7 @@ static void refusals_name_the_place(void **state)
         if (strncmp(error.message, cases[i].error, strlen(cases[i].error)) != 0) fail_msg("%s", error.message);
     }
     whit_grammar *grammar;
-    whit_error error; /* what is not held is any object */
+    whit_error error; /* an unsupported schema allows any object */
     static const char loose[] = "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"strict\": false, "
                                 "\"parameters\": {\"not\": {\"uniqueItems\": true}}}}]";
     whit_call_options options = options_of(loose);
@@ -580,7 +581,7 @@ static void refusals_name_the_place(void **state)
     whit_chat_template_close(chat);
 }
 
-/* A special token has text where it is asked for, and then only. */
+/* A special token is allowed as text only where the grammar requires it. */
 static void special_tokens_are_spelled(void **state)
 {
     (void)state;
@@ -610,7 +611,7 @@ static void special_tokens_are_spelled(void **state)
     whit_buf_free(&json);
 }
 
-/* Where the decoder reads <0xNN> as a byte, grammars do too, though tokenizer.json gives such a token no type. */
+/* If the decoder reads <0xNN> as a byte, grammars must, too, although tokenizer.json gives such a token no type. */
 static void byte_tokens_are_bytes(void **state)
 {
     (void)state;
@@ -632,10 +633,10 @@ static void byte_tokens_are_bytes(void **state)
     assert_int_equal(v->bytes[v->begin[0]], '"');
     assert_int_equal(v->begin[2] - v->begin[1], 1);
     assert_int_equal(v->bytes[v->begin[1]], '\n');
-    assert_int_equal(v->begin[4] - v->begin[3], 6); /* no byte is spelt so */
+    assert_int_equal(v->begin[4] - v->begin[3], 6); /* not a valid byte notation */
     assert_ok(whit_grammar_open_gbnf(v, "t", text, strlen(text), &grammar, &error), error);
     assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
-    for (int32_t id = 2; id > 0; id--) { /* a, then the line's end */
+    for (int32_t id = 2; id > 0; id--) { /* first a, then the line end */
         assert_ok(whit_grammar_mask(place, &bits, &error), error);
         assert_int_equal(bits[0], UINT64_C(1) << id);
         assert_ok(whit_grammar_accept(place, id, &error), error);

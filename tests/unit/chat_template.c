@@ -36,7 +36,7 @@ static whit_status render(const whit_chat_template *chat, const char *messages, 
     return whit_chat_render(chat, &request, prompt, error);
 }
 
-/* The text of a prompt, for the caller to free. */
+/* Returns the text of a prompt; the caller frees it. */
 static char *rendered(const whit_chat_template *chat, const char *messages, bool answer)
 {
     whit_error error;
@@ -68,7 +68,7 @@ static void assert_same_json(const char *found, size_t n, const char *expected)
     json_decref(b);
 }
 
-/* What the template writes for an assistant's message, without what ends the turn. */
+/* Returns what the template writes for an assistant's message, without the end of the turn. */
 static char *written_answer(const whit_chat_template *chat, const char *message)
 {
     static const char *const ends[] = {"<|im_end|>", "<|eot_id|>",      "<|eom_id|>",
@@ -83,7 +83,7 @@ static char *written_answer(const whit_chat_template *chat, const char *message)
         char *end = strstr(after + common, ends[i]);
         if (end) *end = 0;
     }
-    /* A thinking section that the prompt has opened and the message closes at once is no part of the answer. */
+    /* a thinking section that the prompt opens and the message closes at once is not part of the answer */
     static const char thought[] = "</think>";
     size_t blank = strspn(after + common, " \n");
     if (strncmp(after + common + blank, thought, strlen(thought)) == 0) common += blank + strlen(thought);
@@ -121,7 +121,7 @@ static void assert_calls(const whit_chat_template *chat, const char *name, const
     }
 }
 
-/* Arguments as OpenAI's clients write them (a string) and as an object; one call and two. */
+/* Checks calls with arguments as OpenAI's clients write them (a string) and as an object, one call and two. */
 static void assert_round_trip(const char *source, const char *name, whit_call_syntax syntax, bool renders, bool many)
 {
     whit_chat_template *chat = open_chat(source, name);
@@ -143,7 +143,7 @@ static void assert_round_trip(const char *source, const char *name, whit_call_sy
         assert_calls(chat, name, answer, 2);
         free(answer);
     }
-    /* The whole exchange renders, with the result in it. */
+    /* the whole conversation, with the result, must render */
     snprintf(message, sizeof message,
              "[" USER ", " ASSISTANT("null", CALL("call_77", "get_weather", "%s")) ", " TOOL("call_77", "sunny7") "]",
              quoted);
@@ -186,7 +186,7 @@ static void calls_survive_shared_templates(void **state)
     }
 }
 
-/* Of the project's own, so that a clone without ../shared has each way of writing calls too. */
+/* written for this test, so that a clone without ../shared covers each call syntax, too */
 static const char own_xml[] =
     "{% for m in messages %}{% if m.role != 'assistant' %}<{{ m.role }}>{{ m.content }}\n{% elif m.tool_calls "
     "%}<bot>{% for c "
@@ -248,8 +248,8 @@ static void roles_and_parts(void **state)
     whit_chat_template_close(chat);
 }
 
-/* Several calls of a message, for templates that refuse or drop all but one: each has a message of its own, with its
- * results after it. */
+/* Templates that refuse or drop all but one call of a message get each call in a message of its own, followed by its
+ * results. */
 static void calls_one_by_one(void **state)
 {
     (void)state;
@@ -277,14 +277,14 @@ static void calls_one_by_one(void **state)
                         "[user:The weather?][assistant: a{}][tool:first][assistant: b{}][tool:second][tool:third]");
     free(text);
     whit_chat_template_close(chat);
-    chat = open_chat(own_llama, "llama"); /* which drops a second call without a word */
+    chat = open_chat(own_llama, "llama"); /* this template silently drops a second call */
     text = rendered(chat, calls, false);
     assert_non_null(strstr(text, "{\"name\": \"b\", \"parameters\": "));
     free(text);
     whit_chat_template_close(chat);
 }
 
-/* A message that the template would drop without a word is refused; its own roles are taken. */
+/* A message that the template would silently drop is refused; roles that the template knows are accepted. */
 static void roles_that_no_template_writes(void **state)
 {
     (void)state;
@@ -330,7 +330,7 @@ static void contents_forge_nothing(void **state)
         n_eos += ids[i] == TINY_EOS;
     }
     assert_int_equal(n_bos, 1);
-    assert_int_equal(n_eos, 2); /* the template's, behind each message */
+    assert_int_equal(n_eos, 2); /* written by the template after each message */
     whit_chat_prompt_close(prompt);
     assert_int_equal(whit_chat_template_end(chat), TINY_EOS);
     assert_null(whit_chat_template_stop(chat));
@@ -374,7 +374,7 @@ static void what_makes_no_sense_is_refused(void **state)
     whit_chat_template_close(chat);
 }
 
-/* A template without tools, and one that refuses system messages as well. */
+/* A template without tools, and one that also refuses system messages. */
 static void tools_without_a_template(void **state)
 {
     (void)state;
@@ -437,7 +437,7 @@ static void every_allocation_may_fail(void **state)
     for (long n = -1; status != WHIT_OK || n < 1; n++) {
         whit_chat_template *chat;
         whit_chat_prompt *prompt = NULL;
-        failing.n_left = n < 0 ? 1L << 40 : n; /* first once without: the model keeps a tokenizer */
+        failing.n_left = n < 0 ? 1L << 40 : n; /* first without a failure, since the model then keeps a tokenizer */
         status = whit_chat_template_open(own, NULL, &chat, &error);
         if (status == WHIT_OK)
             status = render(chat, "[" USER ", " ASSISTANT("null", CALL("call_77", "f", "\"{}\"")) "]", NULL, true,

@@ -18,11 +18,11 @@ enum {
     PREFIX_MAX = 24576,
     USER = 21,
     ANSWER = 23,
-    AGAIN_MAX = 64, /* tokens that a turn may compute beside its new ones */
+    AGAIN_MAX = 64, /* maximum number of tokens that a turn may compute again */
     N_IDS_MAX = PREFIX_MAX + 2560,
 };
 
-/* What a client has said and been told, and what its sequence holds. */
+/* All tokens of a client's conversation, and the tokens that its sequence has. */
 typedef struct client {
     int32_t ids[N_IDS_MAX];
     uint32_t n;
@@ -34,7 +34,7 @@ static whit_ndf_writer *writer;
 static whit_model *model;
 static whit_config config;
 
-/* Opens the first random model with recurrent layers and without windows. */
+/* Opens the first random model that has recurrent layers and no windows. */
 static int set_up(void **state)
 {
     whit_error error;
@@ -60,7 +60,7 @@ static int tear_down(void **state)
     return remove_folder(state);
 }
 
-/* Tokens of the prefix in the long conversation: WHIT_PREFIX, if it is set. */
+/* Returns the length of the long conversation's prefix: WHIT_PREFIX, or PREFIX. */
 static uint32_t prefix_tokens(void)
 {
     const char *text = getenv("WHIT_PREFIX");
@@ -113,8 +113,8 @@ static void expect_same(const float *logits, whit_session *plain, const client *
     assert_memory_equal(logits, feed(plain, 0, c->ids, 0, c->n), config.n_vocab * sizeof *logits);
 }
 
-/* One turn, with the marks that a generation makes. Returns how many tokens of the prompt were computed that the
- * sequence did not have in common with it. */
+/* Makes one turn, with the checkpoints that a generation makes. Returns how many of the prompt's tokens were computed
+ * although the sequence had them. */
 static uint32_t take_turn(whit_session *session, uint32_t sequence, client *c, uint32_t seed, whit_session *plain)
 {
     whit_error error;
@@ -135,8 +135,8 @@ static uint32_t take_turn(whit_session *session, uint32_t sequence, client *c, u
     return n_again;
 }
 
-/* Turns of a length whose loss is more than may be lost, and more places within the prefix than there are for marks:
- * the newest marks of the sequences are not given up for those. */
+/* Turns are longer than the tokens that may be lost, and the prefix has more positions for checkpoints than there are
+ * places: the newest checkpoints of the sequences must not be evicted for those. */
 static void newest_marks_outlive_those_within_a_prefix(void **state)
 {
     (void)state;
@@ -159,13 +159,13 @@ static void newest_marks_outlive_those_within_a_prefix(void **state)
             add_ids(c, MORE, 37 * i + turn + 5);
             const uint32_t n_again = take_turn(session, i, c, 37 * i + turn, NULL);
             if (turn && n_again > AGAIN_MAX) fail_msg("client %u, turn %u: %u tokens computed again", i, turn, n_again);
-            c->n -= ANSWER; /* the next prompt has another answer */
+            c->n -= ANSWER; /* the next prompt contains another answer */
             add_ids(c, ANSWER, 37 * i + turn + 9);
         }
     whit_session_close(session);
 }
 
-/* Four clients by turns. Every third turn loses the beginning of the last answer, as templates drop thinking. */
+/* Four clients take turns. Every third turn loses the beginning of the last answer, as templates drop thinking. */
 static void twenty_turns_compute_new_tokens_alone(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ static void twenty_turns_compute_new_tokens_alone(void **state)
     memset(clients, 0, sizeof clients);
     for (uint32_t i = 0; i < N_CLIENTS; i++) {
         add_ids(&clients[i], n_prefix, 1);
-        /* The border of what clients share is known from the second client on. */
+        /* the end of the common prefix is known from the second client on */
         if (i > 1) memcpy(clients[i].held, clients[i].ids, (clients[i].n_held = n_prefix) * sizeof *clients[i].ids);
     }
     for (uint32_t turn = 0; turn < N_TURNS; turn++)
@@ -201,7 +201,7 @@ static void twenty_turns_compute_new_tokens_alone(void **state)
     whit_session_close(plain);
 }
 
-/* A prompt is marked at regular positions, so that a cut loses at most as many tokens. */
+/* A prompt gets checkpoints at regular intervals, so that a truncation loses at most one interval of tokens. */
 static void long_prompts_are_marked_on_the_way(void **state)
 {
     (void)state;
@@ -229,7 +229,7 @@ static void long_prompts_are_marked_on_the_way(void **state)
     whit_session_close(plain);
 }
 
-/* Positions that are no multiple of 4, with a cache whose values of 4 positions lie together. */
+/* Positions that are not multiples of 4, with a cache type that stores 4 positions together. */
 static void blocks_of_i8_are_saved_whole(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void blocks_of_i8_are_saved_whole(void **state)
     for (int i = 0; i < 2; i++) whit_session_close(session[i]);
 }
 
-/* With fewer places than prefixes, the one that all share stays. */
+/* With fewer places than prefixes, the prefix that all share must stay. */
 static void the_shared_prefix_outlives_others(void **state)
 {
     (void)state;
@@ -285,7 +285,8 @@ static size_t file_bytes(const char *path)
     return (size_t)about.st_size;
 }
 
-/* A snapshot has the end of the sequence and the marks before it, so that a later session finds what this one would. */
+/* A snapshot contains the end of the sequence and earlier checkpoints, so that a later session can resume where this
+ * one could. */
 static void snapshots_keep_marks(void **state)
 {
     (void)state;
@@ -305,7 +306,7 @@ static void snapshots_keep_marks(void **state)
     assert_int_equal(n_saved, c.n);
     assert_int_equal(whit_session_position(session, 0), c.n);
     whit_session_close(session);
-    /* The answer is left out, and a question follows that was never asked: the end of the prompt is found again. */
+    /* the answer is dropped and a new question follows: the end of the prompt must be found */
     session = open_session(model, 2, 8 * mark_bytes());
     assert_ok(whit_session_load(session, 0, in_folder("a"), "test", &file, &error), error);
     whit_session_file_close(file);
@@ -316,7 +317,7 @@ static void snapshots_keep_marks(void **state)
     assert_ok(whit_session_reuse(session, 0, c.ids, c.n, &n_present, &error), error);
     assert_in_range(n_present, n_before, c.n);
     expect_same(feed(session, 0, c.ids, n_present, c.n), plain, &c);
-    /* Another conversation with the same prefix. */
+    /* another conversation with the same prefix */
     c.n = PREFIX;
     add_ids(&c, USER, 98);
     assert_ok(whit_session_reuse(session, 1, c.ids, c.n, &n_present, &error), error);
@@ -326,7 +327,7 @@ static void snapshots_keep_marks(void **state)
     whit_session_close(plain);
 }
 
-/* Turns that follow soon after a stored state do not store another one. */
+/* Turns soon after a stored state must not store another one. */
 static void short_turns_store_no_state(void **state)
 {
     (void)state;
@@ -366,7 +367,7 @@ static void short_turns_store_no_state(void **state)
     whit_session_close(plain);
 }
 
-/* Loads bytes as a session file; what is refused gets one line that names the file. */
+/* Loads bytes as a session file. If it is refused, the message must be one line that names the file. */
 static whit_status load_bytes(whit_session *session, const uint8_t *bytes, size_t n)
 {
     whit_error error = {.message = ""};
@@ -381,7 +382,8 @@ static whit_status load_bytes(whit_session *session, const uint8_t *bytes, size_
     return status;
 }
 
-/* Damaged states: hashes find every changed byte; with right hashes numbers that no state has are found. */
+/* Damaged states: a hash must detect each changed byte; with correct hashes, values that no state can have must be
+ * detected. */
 static void damaged_states_are_one_line(void **state)
 {
     (void)state;
@@ -400,7 +402,7 @@ static void damaged_states_are_one_line(void **state)
     assert_ok(whit_read_file(in_folder("c"), 64 << 20, &bytes, &error), error);
     uint8_t *copy = malloc(bytes.size_bytes);
     assert_non_null(copy);
-    /* The header of the newest state: the number of committed tokens, then of all. */
+    /* the newest state's header: number of committed tokens, then of all tokens */
     uint8_t *found = NULL;
     for (size_t at = 0; at + state_bytes <= bytes.size_bytes; at += 8) {
         uint32_t header[2];
@@ -413,7 +415,7 @@ static void damaged_states_are_one_line(void **state)
         const size_t at = i * (bytes.size_bytes - 1) / (N_DAMAGES - 1);
         memcpy(copy, bytes.data, bytes.size_bytes);
         copy[at] ^= (uint8_t)(1u << i % 8);
-        /* A turn without its end was not committed: it is left out. */
+        /* a turn without its end was not committed, so it is ignored */
         if (load_bytes(session, copy, bytes.size_bytes) == WHIT_OK)
             assert_int_equal(whit_session_position(session, 0), 0);
     }

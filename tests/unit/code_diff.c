@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* n lines "1" to "n"; those whose bit is set in `changed` are "N new". */
+/* Writes n lines "1" to "n"; line N is "N new" if bit N is set in `changed`. */
 static size_t numbered(char *text, int n, unsigned changed)
 {
     size_t at = 0;
@@ -26,7 +26,7 @@ static size_t make_hunks(unsigned changed, whit_buf *text, whit_buf *hunks)
 static void each_alone(void **state)
 {
     (void)state;
-    /* Lines 4, 8 and 14, then 5 and 7, which are one change. */
+    /* changes at 4, 8 and 14; then at 5 and 7, which form one change */
     static const struct {
         unsigned changed, first;
         size_t n;
@@ -49,7 +49,7 @@ static void each_alone(void **state)
     }
 }
 
-/* The text of each hunk has its own change with three lines around it. */
+/* Each hunk's text contains its own change with three lines of context. */
 static void shown(void **state)
 {
     (void)state;

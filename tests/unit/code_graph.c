@@ -28,7 +28,7 @@ static whit_graph *open_graph(void)
     return open_graph_of("project");
 }
 
-/* The definition of a name in a file, by its kind; false where there is none. */
+/* Finds the definition of a name by its kind. Returns false if there is none. */
 static bool find(const whit_graph *graph, const char *name, whit_symbol_kind kind, whit_graph_symbol *symbol)
 {
     whit_graph_run run = whit_graph_symbols_of(graph, name, strlen(name));
@@ -71,7 +71,7 @@ static const char c_source[] =
     "    return f(p->a) + choose(2) + (int){1};\n}\n"
     "static struct pair table[] = {{1, 2}, {twice(3), 4}};\n"
     "int last(void) { struct local { int z; } l = {0}; return l.z; }\n";
-/* Macros in front of a function's name, behind it, and functions that are named like macros. */
+/* macros before and after a function's name, and functions whose names look like macros */
 static const char macro_source[] = "static void ATTRIBUTE_FORMAT(4, 0) formatted(int a)\n{\n    called(a);\n}\n"
                                    "PUBLIC char *created ARGUMENTS((n, m), int n, int m)\n{\n    return called(n);\n}\n"
                                    "static value_t SHOUTED(int x)\n{\n    return called(x);\n}\n"
@@ -164,7 +164,7 @@ static void test_follows_changes(void **state)
     after = open_graph();
     assert_true(whit_graph_count(after).is_new);
     assert_true(find(after, "brand_new", WHIT_SYMBOL_FUNCTION, &symbol));
-    assert_false(find(graph, "brand_new", WHIT_SYMBOL_FUNCTION, &symbol)); /* what is open stays as it was */
+    assert_false(find(graph, "brand_new", WHIT_SYMBOL_FUNCTION, &symbol)); /* an open graph does not change */
     assert_true(find(graph, "twice", WHIT_SYMBOL_FUNCTION, &symbol));
     whit_graph_close(graph);
     whit_graph_close(after);
@@ -177,7 +177,7 @@ static int compare_symbols(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Writes the symbols of a file in the order of their lines; returns how many there are. */
+/* Writes the symbols of a file, sorted by line. Returns their number. */
 static size_t list_symbols(const whit_graph *graph, uint32_t file, whit_graph_symbol *symbols, size_t max)
 {
     size_t n = 0;
@@ -188,7 +188,7 @@ static size_t list_symbols(const whit_graph *graph, uint32_t file, whit_graph_sy
     return n;
 }
 
-/* All that a graph tells, as text: the same for two that are the same. */
+/* Writes everything that a graph contains as text, so that graphs can be compared. */
 static void tell(const whit_graph *graph, whit_buf *out)
 {
     whit_graph_counts counts = whit_graph_count(graph);
@@ -258,7 +258,7 @@ static void write_random(whit_rng *rng, const char *path)
     whit_buf_free(&text);
 }
 
-/* Edits, followed one by one, lead to the graph that is built of the files as they are then. */
+/* Following edits one by one must give the same graph as building it from the files. */
 static void test_edits(void **state)
 {
     (void)state;
@@ -275,12 +275,12 @@ static void test_edits(void **state)
     assert_ok(whit_graph_open(in_folder("edited"), in_folder("cache"), &held, &error), error);
     for (unsigned i = 0; i < 150; i++) {
         snprintf(name, sizeof name, "edited/file%u.c", (unsigned)whit_rng_below(&rng, N_EDITED + i / 100));
-        unlink(in_folder(name)); /* another inode, where the clock is coarse */
+        unlink(in_folder(name)); /* gives the file another inode, in case the clock is coarse */
         write_random(&rng, name);
         bool follows = whit_graph_follow(held, in_folder("edited"), in_folder("cache"), strchr(name, '/') + 1);
         n_followed += follows;
         assert_ok(whit_graph_open(in_folder("edited"), in_folder("cache"), &again, &error), error);
-        if (follows) assert_false(whit_graph_count(again).is_new); /* what was followed, all can read */
+        if (follows) assert_false(whit_graph_count(again).is_new); /* a followed graph must be readable by others */
         snprintf(fresh_cache, sizeof fresh_cache, "fresh%u", i);
         mkdir(in_folder(fresh_cache), 0700);
         assert_ok(whit_graph_open(in_folder("edited"), in_folder(fresh_cache), &fresh, &error), error);
@@ -300,7 +300,7 @@ static void test_edits(void **state)
     whit_graph_close(held);
 }
 
-/* Any damage is noticed, and the graph built again. */
+/* Any damage must be detected, so that the graph is built anew. */
 static whit_status attach_bytes(const whit_buf *bytes, size_t n)
 {
     whit_graph *graph = calloc(1, sizeof *graph);
@@ -343,7 +343,7 @@ static void test_damage(void **state)
     whit_buf_free(&bad);
 }
 
-/* What looks like a comment's beginning in a path swallows nothing. */
+/* Text in a path that looks like the beginning of a comment must not hide code. */
 static void test_globs(void **state)
 {
     (void)state;
@@ -370,7 +370,7 @@ static void test_globs(void **state)
     whit_graph_close(graph);
 }
 
-/* A type's members are no variables, also without its name; what is declared behind its body is one. */
+/* Members of a type, named or not, are not variables; a variable declared after its body is. */
 static void test_members(void **state)
 {
     (void)state;
@@ -393,7 +393,7 @@ static void test_members(void **state)
     whit_graph_close(graph);
 }
 
-/* A comma in an enumerator's value begins no other one, and what stands in it is mentioned. */
+/* A comma inside an enumerator's value does not begin another enumerator, and names in the value are mentions. */
 static void test_enumerators(void **state)
 {
     (void)state;
@@ -415,7 +415,7 @@ static void test_enumerators(void **state)
     whit_graph_close(graph);
 }
 
-/* A block that both branches of an #if close is closed once. */
+/* A block that is closed in both branches of an #if is closed once. */
 static void test_branches(void **state)
 {
     (void)state;
@@ -433,7 +433,7 @@ static void test_branches(void **state)
     whit_graph_close(graph);
 }
 
-/* Templates with defaults and operators are functions, and what stands behind them is found. */
+/* Templates with defaults and operators are functions, and code after them must be found. */
 static void test_templates(void **state)
 {
     (void)state;
@@ -465,7 +465,7 @@ static void test_templates(void **state)
     whit_graph_close(graph);
 }
 
-/* Constraints and attributes of C++20, aliases and concepts. */
+/* C++20 constraints and attributes, aliases and concepts. */
 static void test_constraints(void **state)
 {
     (void)state;
@@ -506,7 +506,7 @@ static void test_constraints(void **state)
     whit_graph_close(graph);
 }
 
-/* What stands around a name and is none. */
+/* Words around a name, such as specifiers, must not be taken for the name. */
 static void test_specifiers(void **state)
 {
     (void)state;
@@ -532,7 +532,7 @@ static void test_specifiers(void **state)
     whit_graph_close(graph);
 }
 
-/* Quotes that begin no string, and strings that are not raw, swallow nothing. */
+/* Quotes that do not begin a string, and strings that are not raw, must not hide code. */
 static void test_literals(void **state)
 {
     (void)state;
@@ -551,7 +551,7 @@ static void test_literals(void **state)
     whit_graph_close(graph);
 }
 
-/* The project's file that an import of a file means; none is "". */
+/* Returns the project's file to which an import in `file` refers, or "". */
 static const char *import_in(const whit_graph *graph, const char *file, const char *text)
 {
     uint32_t n, first = whit_graph_imports_of(graph, whit_graph_file_number(graph, file), &n), target, line;
@@ -563,7 +563,7 @@ static const char *import_in(const whit_graph *graph, const char *file, const ch
     return "not imported";
 }
 
-/* Ways to a file that begin with dots lead to that file, and not to one of its name that is nearer. */
+/* Imports with relative paths must find the file of that path, not a nearer file of the same name. */
 static void test_imports(void **state)
 {
     (void)state;
@@ -584,7 +584,8 @@ static void test_imports(void **state)
     assert_string_equal(import_in(graph, "a/b/x.c", "./util.h"), "a/b/util.h");
     assert_string_equal(import_in(graph, "a/b/x.c", "../../util.h"), "util.h");
     assert_string_equal(import_in(graph, "a/b/x.c", "util.h"), "a/b/util.h");
-    assert_string_equal(import_in(graph, "a/b/x.c", "../../../util.h"), "a/b/util.h"); /* outside: the nearest */
+    /* outside the project: the nearest file of that name */
+    assert_string_equal(import_in(graph, "a/b/x.c", "../../../util.h"), "a/b/util.h");
     assert_string_equal(import_in(graph, "a/b/x.c", "../none.h"), "");
     assert_string_equal(import_in(graph, "a/b/c/x.py", "..head"), "a/b/head.py");
     assert_string_equal(import_in(graph, "a/b/c/x.py", "...head"), "a/head.py");
@@ -593,7 +594,7 @@ static void test_imports(void **state)
     whit_graph_close(graph);
 }
 
-/* Packages are their __init__.py, and what "from . import" names are modules beside. */
+/* Packages are represented by their __init__.py, and names in "from . import" are modules next to it. */
 static void test_packages(void **state)
 {
     (void)state;
@@ -625,7 +626,7 @@ static void test_packages(void **state)
     whit_graph_close(graph);
 }
 
-/* What ends with a string of several lines ends where that does. */
+/* A definition that ends with a multi-line string ends where the string does. */
 static void test_docstrings(void **state)
 {
     (void)state;
@@ -642,7 +643,7 @@ static void test_docstrings(void **state)
     whit_graph_close(graph);
 }
 
-/* A string's letters in front are no name; what an f-string calls is called. */
+/* Letters before a string are not a name; functions called in an f-string are calls. */
 static void test_formatted(void **state)
 {
     (void)state;
@@ -672,7 +673,7 @@ static void test_formatted(void **state)
     whit_graph_close(graph);
 }
 
-/* "**" between folders stands for none, too. */
+/* "**" between folders also matches no folder. */
 static void test_ignored_folders(void **state)
 {
     (void)state;

@@ -20,7 +20,7 @@ static double cost_of(const float *w, const float *weights, float scale, const i
     return sum;
 }
 
-/* The least cost of an entry over all signs that its type allows. */
+/* Returns the lowest cost of an entry over all signs that the type allows. */
 static double best_signs(const whit_codec_info *info, bool is_even, uint16_t entry, const float *w,
                          const float *weights, float scale)
 {

@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-/* Sanitizers see the same code with fewer tokens, which prove nothing of quality. */
+/* sanitizers run the same code with fewer tokens, too few to judge quality */
 #ifdef __SANITIZE_ADDRESS__
 enum { N_IDS = 1024, IS_SHORT = true };
 #else
@@ -22,7 +22,7 @@ enum { N_IDS = 4096, IS_SHORT = false };
 #endif
 enum { WINDOW = 128, N_MEASURED = 96 };
 
-/* Models, and the codecs of the matrices that are not the ones to look at. */
+/* Models, and the codecs of matrices that are not tested. */
 static const struct {
     const char *name, *mixed[10];
     size_t n_mixed;
@@ -34,9 +34,9 @@ static const struct {
     {"qwen35-moe", {"q=f16", "k=f16", "v=f16", "o=f16", "attn_gate=f16", "mixed=f16", "z=f16", "delta_o=f16"}, 8},
 };
 
-static uint32_t n_experts, n_unseen; /* sums over reports */
+static uint32_t n_experts, n_unseen; /* sums over all reports */
 
-/* A few ids are frequent and most are rare, as in a text. */
+/* Returns random ids of which a few are frequent and most are rare, as in a text. */
 static int32_t *make_ids(uint32_t n_vocab, size_t n, uint64_t seed)
 {
     whit_rng rng = {seed};
@@ -57,11 +57,11 @@ static void open_source(const char *name, whit_source *source)
     assert_ok(whit_source_open(shared_path(relative), NULL, source, &error), error);
 }
 
-/* Stops the run once its progress function hears of this share; 0: never. */
+/* Cancels a run at a share of its progress; 0: never. */
 struct stop {
     double at;
     uint32_t n_calls;
-    double share; /* the last of "compressing", which never falls */
+    double share; /* last share of "compressing", which must not fall */
 };
 
 static bool go_on(void *user, const char *what, double share)
@@ -95,7 +95,7 @@ static whit_status compress(const char *name, whit_compress_options options, dou
     return status;
 }
 
-/* (N_MEASURED, vocabulary) logits of the model at `path`; the caller frees. */
+/* Returns (N_MEASURED, vocabulary) logits of the model at `path`; the caller frees them. */
 static float *find_logits(const char *path, uint32_t *n_vocab)
 {
     whit_error error;
@@ -132,7 +132,7 @@ static double log_sum(const float *x, uint32_t n)
     return most + log(sum);
 }
 
-/* Mean KL(original || compressed) over a text of other ids than the calibration's. */
+/* Returns the mean KL(original || compressed) over a text other than the calibration text. */
 static double find_kl(const char *name, const char *compressed)
 {
     char relative[256];
@@ -151,7 +151,7 @@ static double find_kl(const char *name, const char *compressed)
     return sum / N_MEASURED;
 }
 
-/* Eight bits lose nearly nothing; with four levels each method is better than the one before. */
+/* Eight bits must lose almost nothing; with four levels each method must be better than the previous one. */
 static void methods_in_order(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void methods_in_order(void **state)
             assert_true(now < kl);
             kl = now;
         }
-        /* In a mixture with random routers some token's choice flips, whatever the types. */
+        /* in a mixture with random routers, any type changes the choice of experts for some token */
         assert_true(near < (strstr(models[m].name, "moe") ? 0.2 : 0.01) * kl);
     }
 }
@@ -196,7 +196,7 @@ static void assert_same_files(const char *a, const char *b)
     whit_map_close(&y);
 }
 
-/* The bytes depend on neither the threads nor an interruption. */
+/* The bytes must depend neither on the number of threads nor on an interruption. */
 static void same_bytes(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void same_bytes(void **state)
         snprintf(one, sizeof one, "%s", in_folder("one.ndf"));
         snprintf(other, sizeof other, "%s", in_folder("other.ndf"));
         assert_ok(compress(models[m].name, options, 0, one, &n_calls, &error), error);
-        assert_true(n_calls > 200); /* told in the sweeps of a matrix, too */
+        assert_true(n_calls > 200); /* progress is also reported within the sweeps of a matrix */
         options.n_threads = 3;
         assert_ok(compress(models[m].name, options, 0, other, NULL, &error), error);
         assert_same_files(one, other);
@@ -219,12 +219,12 @@ static void same_bytes(void **state)
         options.n_threads = 1;
         uint32_t n_left;
         assert_ok(compress(models[m].name, options, 0, other, &n_left, &error), error);
-        assert_true(n_left < n_calls); /* finished layers are not solved again */
+        assert_true(n_left < n_calls); /* finished layers are not computed again */
         assert_same_files(one, other);
     }
 }
 
-/* Rounding alone tells its progress, too, and ends where it is told to, without a file. */
+/* Plain rounding must report progress, too, and must stop without a file when cancelled. */
 static void rounding_ends(void **state)
 {
     (void)state;
@@ -304,7 +304,7 @@ static whit_status read_wide_row(const whit_source_tensor *tensor, uint32_t row,
 }
 
 struct shares {
-    uint32_t n, n_wanted; /* 0: to the end */
+    uint32_t n, n_wanted; /* number of calls after which to cancel; 0: never */
     double last;
 };
 
@@ -316,7 +316,7 @@ static bool hear_share(void *user, double share)
     return ++shares->n != shares->n_wanted;
 }
 
-/* A wide matrix takes seconds: the share is told within it, and the rounding ends where it is told to. */
+/* Rounding a wide matrix takes seconds, so progress must be reported and cancelling must work within one matrix. */
 static void a_wide_matrix_is_told_of(void **state)
 {
     (void)state;
@@ -388,8 +388,8 @@ static void unseen_experts(void **state)
     free(logits);
 }
 
-/* Adds the loss of the residual at each token to lost (n_experts, n_out, n), times its pairs' inputs: the losses times
- * the shares of the squared weights, the inputs times the weights. */
+/* Adds to lost (n_experts, n_out, n) for each pair of token and expert: the residual's loss at the token times the
+ * pair's input. The losses are multiplied by the route weights squared, the inputs by the route weights. */
 static void add_expected(const whit_stream *stream, whit_ref residual, whit_ref value, size_t n_out, size_t n,
                          float *lost)
 {
@@ -412,7 +412,8 @@ static void add_expected(const whit_stream *stream, whit_ref residual, whit_ref 
         }
 }
 
-/* The last matrices of experts make up for what the stream has lost before them, with or without a shared expert. */
+/* The last matrices of experts must compensate for earlier losses of the residual stream, with and without a shared
+ * expert. */
 static void losses_of_the_stream(void **state)
 {
     (void)state;
@@ -451,7 +452,7 @@ static void losses_of_the_stream(void **state)
         const size_t n = experts.of[0].text.n, n_out = source.config.n_embd;
         float *expected = calloc(stage.n_experts * n_out * n, sizeof *expected), largest = 0;
         assert_non_null(expected);
-        assert_int_equal(stream.n_batches, 1); /* the pairs are those of the last batch */
+        assert_int_equal(stream.n_batches, 1); /* the tape contains the pairs of the last batch only */
         whit_stream_run(&stream, 0, stage.input);
         add_expected(&stream, residual, stage.input, n_out, n, expected);
         for (size_t i = 0; i < stage.n_experts * n_out * n; i++) largest = fmaxf(largest, fabsf(expected[i]));

@@ -12,7 +12,8 @@
 
 static void shuffle(uint32_t *order, uint32_t n, uint32_t step, whit_rng *rng)
 {
-    for (uint32_t i = 0; i < n; i++) order[i] = step ? (i + step) % n : i; /* one cycle, or a few, or as it is */
+    /* one cycle, several cycles, or the identity */
+    for (uint32_t i = 0; i < n; i++) order[i] = step ? (i + step) % n : i;
     for (uint32_t i = n; !step && i > 1; i--) {
         uint32_t k = (uint32_t)whit_rng_below(rng, i), kept = order[k];
         order[k] = order[i - 1];
@@ -52,9 +53,9 @@ static void test_spool(void **state)
     assert_null(whit_spool_map(NULL, bytes));
     assert_null(whit_spool_map("absent/folder", bytes));
     assert_null(whit_spool_map(folder, 0));
-    assert_null(whit_spool_map(folder, (size_t)1 << 60)); /* no disk has room for it twice */
+    assert_null(whit_spool_map(folder, (size_t)1 << 60)); /* no disk has room for this */
     unsigned char *memory = whit_spool_map(folder, bytes), *other = whit_spool_map(folder, bytes);
-    if (memory && other) { /* some file systems have no nameless files */
+    if (memory && other) { /* some file systems do not support unnamed files */
         for (size_t i = 0; i < bytes; i++) assert_int_equal(memory[i], 0);
         memset(memory, 7, bytes);
         assert_int_equal(other[bytes - 1], 0);

@@ -22,7 +22,7 @@ static whit_pool *pool;
 
 /* ---- a source that a test changes ---------------------------------------------------------------- */
 
-/* The attention of a layer, with the names of the matrices of keys, values and outputs; it gives a. */
+/* A layer's attention with the given names of the matrices of keys, values and outputs; its result is `a`. */
 #define ATTENTION(k, v, o)                                                                                             \
     "fn layer(l, x) {\n"                                                                                               \
     "let h = rms_norm(l, \"attn_in\", x, \"attn_norm\", norm_eps)\n"                                                   \
@@ -32,7 +32,7 @@ static whit_pool *pool;
     "let v = linear(l, \"v_proj\", h, \"" v "\", \"\", n_kv_heads * head_dim)\n"                                       \
     "let a = attention(l, \"attended\", q, k, v, head_dim, window, 1.0 / sqrt(head_dim))\n"                            \
     "a = linear(l, \"attn_out\", a, \"" o "\", \"\", n_embd)\n"
-/* The sum behind the attention, and the feed-forward part f of what `input` names. */
+/* The residual after attention, and the feed-forward part of the value named `input`. */
 #define RESIDUAL "let y = add(l, \"attn_residual\", x, a)\n"
 #define FEED(input)                                                                                                    \
     "h = rms_norm(l, \"ffn_in\", " input ", \"ffn_norm\", norm_eps)\n"                                                 \
@@ -49,7 +49,7 @@ static whit_pool *pool;
 #define DOUBLED    RESIDUAL FEED("y") "return add(l, \"ffn_residual\", y, add(l, \"doubled\", f, f))\n"
 #define SEQUENTIAL RESIDUAL FEED("y") "return add(l, \"ffn_residual\", y, f)\n"
 
-/* The small model under a program, NULL: its family's own. */
+/* Opens the small model under a program; NULL: the program of its family. */
 static void open_source(whit_source *source, const char *program)
 {
     whit_error error = {0};
@@ -81,7 +81,7 @@ static whit_status open_stream(whit_stream *stream, const whit_source *source, c
 
 /* ---- tests ----------------------------------------------------------------------------------------- */
 
-/* The text is embedded by rows of "embed", so nothing else may stand in front of the layers. */
+/* The text is embedded by rows of "embed" only, so no other embedding may precede the layers. */
 static void test_another_table(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void test_another_table(void **state)
     whit_source_close(&source);
 }
 
-/* Codes up to 127 with a scale for 32 columns, as Q8_0 has them. */
+/* Returns codes up to 127 with a scale for 32 columns, as in Q8_0. */
 static whit_status read_groups(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
     (void)error;
@@ -105,7 +105,8 @@ static whit_status read_groups(const whit_source_tensor *tensor, uint32_t row, c
     return WHIT_OK;
 }
 
-/* The compressed side begins with what the finished file gives for the ids, the other with what the source does. */
+/* The compressed side must begin with the finished file's embeddings of the ids, the original side with the
+ * source's. */
 static void test_embedding_in_groups(void **state)
 {
     (void)state;
@@ -153,7 +154,7 @@ static void test_embedding_in_groups(void **state)
     unlink(out_path);
 }
 
-/* Is there a rotation in layer 0 under a program whose matrix of values is `kv`? */
+/* Returns whether layer 0 gets a rotation under a program. */
 static bool finds_rotation(const char *program)
 {
     whit_error error = {0};
@@ -179,7 +180,8 @@ static void test_rotation_of_shared_matrices(void **state)
     assert_false(finds_rotation(ATTENTION("k", "kv", "q") SEQUENTIAL MODEL("embed", "head")));
 }
 
-/* Products of a value's differences between the two sides and of an input behind the compressed blocks, (n_out, n). */
+/* Computes (n_out, n): the sum over tokens of the product of `value`'s difference between the two sides and `input` on
+ * the compressed side. */
 static void expected_products(whit_stream *s, whit_ref value, whit_ref input, uint32_t n_out, uint32_t n, float *to)
 {
     memset(to, 0, (size_t)n_out * n * sizeof *to);
@@ -203,7 +205,7 @@ static void assert_near(const float *found, const float *expected, size_t n)
     for (size_t i = 0; i < n; i++) assert_true(fabsf(found[i] - expected[i]) < 1e-4f * largest);
 }
 
-/* The residual of `down` is made behind it; memory is filled with NaN, so none is read too early. */
+/* The residual of `down` is computed after it. Memory is filled with NaN, so that reading it too early is detected. */
 static void test_residual_of_a_parallel_layer(void **state)
 {
     (void)state;
@@ -231,7 +233,7 @@ static void test_residual_of_a_parallel_layer(void **state)
     expected_products(&stream, residual, value, n_out, n, expected);
     assert_near(pair.text.lost, expected, (size_t)n_out * n);
     whit_hessian_free(&pair);
-    weights[0] = NAN; /* what the residual has lost is NaN then, and the input is not */
+    weights[0] = NAN; /* the residual's loss is then NaN, but the input is not */
     assert_int_equal(whit_hessian_gather(&pair, &stream, &blas, value, true, residual, n_out, NULL, &error),
                      WHIT_ERROR_NUMERIC);
     assert_non_null(strstr(error.message, "'layers.0.attn_residual'"));
@@ -243,7 +245,7 @@ static void test_residual_of_a_parallel_layer(void **state)
     assert_int_equal(failing.n_live, 0);
 }
 
-/* Without a norm in between, an output is added to the input of its matrix: what both have lost is the same. */
+/* Without a norm in between, an output is added to the input of its own matrix, so both have the same loss. */
 static void test_residual_that_is_the_input(void **state)
 {
     (void)state;
@@ -269,7 +271,7 @@ static void test_residual_that_is_the_input(void **state)
     whit_source_close(&source);
 }
 
-/* The identity of the compressed file. */
+/* Computes the identity of the compressed file. */
 static void compress(const whit_source *source, whit_compress_options options, uint8_t identity[WHIT_HASH_BYTES])
 {
     whit_error error = {0};
@@ -279,7 +281,7 @@ static void compress(const whit_source *source, whit_compress_options options, u
     options.n_ids = options.max_tokens = N_IDS;
     options.n_tokens = N_TOKENS;
     options.bos = -1;
-    options.embedding = "f32"; /* as the source has it */
+    options.embedding = "f32"; /* like the source */
     options.n_threads = 1;
     assert_ok(whit_compress(source, &options, out_path, NULL, &error), error);
     assert_ok(whit_ndf_open(out_path, NULL, &file, &error), error);
@@ -288,7 +290,8 @@ static void compress(const whit_source *source, whit_compress_options options, u
     unlink(out_path);
 }
 
-/* Does the first layer come out the same without the residual stream's errors? Of those `down` alone has some. */
+/* Returns whether the first layer is the same without compensation of the residual stream's loss. Only `down` can
+ * differ. */
 static bool is_without_residual(const char *program)
 {
     uint8_t with[WHIT_HASH_BYTES], without[WHIT_HASH_BYTES];
@@ -311,17 +314,18 @@ static void test_residual_of_the_output_itself(void **state)
 static whit_status (*read_source_row)(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
                                       whit_error *error);
 
-/* Weights that f16 holds exactly. */
+/* Reads weights rounded so that f16 represents them exactly. */
 static whit_status read_coarse(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
     float *values = rows->elems;
     WHIT_TRY(read_source_row(tensor, row, rows, error));
-    for (uint32_t k = 0; k < tensor->type.n_cols; k++) values[k] = rintf(values[k] * 64) / 64 + 0.0f; /* no -0 */
+    /* adding 0 turns -0 into 0 */
+    for (uint32_t k = 0; k < tensor->type.n_cols; k++) values[k] = rintf(values[k] * 64) / 64 + 0.0f;
     return WHIT_OK;
 }
 
-/* In front of `down` all matrices become f16, exactly, and take their inputs as they are; those of the source round
- * them to int8. That is all that `down` has to make up for. */
+/* All matrices before `down` become f16 exactly and get unrounded inputs, while the source rounds inputs to int8.
+ * `down` must compensate for this difference only. */
 static void test_floats_in_place_of_rounded_inputs(void **state)
 {
     (void)state;
@@ -349,7 +353,7 @@ static void test_floats_in_place_of_rounded_inputs(void **state)
     }
 }
 
-/* Factors of RoPE for another head than the model's: a tape would read behind them. */
+/* RoPE factors for another head size than the model's, which would make the tape read out of bounds. */
 static void test_rope_factors(void **state)
 {
     (void)state;

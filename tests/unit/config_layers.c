@@ -78,7 +78,7 @@ static void layers_survive_a_file(void **state)
     whit_table_builder_free(&builder);
 }
 
-/* Files of the earliest families keep their bytes. */
+/* Zero values are not written, so that files of the first families keep their bytes. */
 static void zeros_are_not_written(void **state)
 {
     whit_config c = sample();
@@ -96,7 +96,7 @@ static void zeros_are_not_written(void **state)
     assert_ok(whit_table_open(bytes.data, bytes.size_bytes, "test", &table, &error), error);
     static const char *const keys[] = {"kinds", "kind_of_layer", "ropes", "embedding_scale", "norm_after_rope"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) assert_false(whit_table_get(&table, keys[i], &value));
-    assert_int_equal(whit_table_count(&table), 21); /* the family and the numbers of the first version */
+    assert_int_equal(whit_table_count(&table), 21); /* the family and the numbers of the first format version */
     whit_buf_free(&bytes);
     whit_table_builder_free(&builder);
 }
@@ -183,7 +183,7 @@ static void refused_array(const char *key, size_t n, const char *message)
     whit_error error = {0};
     uint64_t u64s[96] = {0};
     double f64s[96] = {0};
-    f64s[2] = 77; /* no scaling */
+    f64s[2] = 77; /* not a valid kind of scaling */
     if (strcmp(key, "ropes") == 0)
         whit_table_set_f64_array(&builder, key, f64s, n);
     else

@@ -61,7 +61,7 @@ static void say(struct talk *talk, const char *role, const char *text)
     assert_ok(whit_conversation_say(talk->conversation, role, text, strlen(text), &error), error);
 }
 
-/* A message's JSON, terminated; valid until the next call. */
+/* Returns a message's JSON as a string; it is valid until the next call. */
 static const char *message_of(const struct talk *talk, size_t i)
 {
     static char text[4096];
@@ -120,7 +120,7 @@ static void files_say_the_same(void **state)
     assert_null(memchr(text.data, '\n', text.size_bytes - 1));
     assert_ok(whit_conversation_load(c, path, &error), error);
     assert_int_equal(whit_conversation_count(c), 3);
-    assert_ok(whit_conversation_save(c, path, &error), error); /* an older conversation is replaced */
+    assert_ok(whit_conversation_save(c, path, &error), error); /* replaces the file of an older conversation */
     assert_ok(whit_read_file(path, 1000, &again, &error), error);
     assert_int_equal(text.size_bytes, again.size_bytes);
     assert_memory_equal(text.data, again.data, text.size_bytes);
@@ -203,7 +203,7 @@ static bool note_event(void *user, const whit_chat_event *event)
     return true;
 }
 
-/* A required call is made, shown, answered, and answered after; every call has its own id. */
+/* A required call is made, shown and answered, and another answer follows. Every call has its own id. */
 static void required_calls_are_made(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static void what_users_write_is_no_token(void **state)
     assert_int_equal(n_eos, 1);
     whit_chat_prompt_close(prompt);
 
-    /* With nothing special in it the ids are those of the whole text. */
+    /* without special tokens the ids are those of the whole text */
     const char *whole = "<s>user:the land</s>assistant:";
     int32_t expected[64];
     size_t n_expected;
@@ -316,7 +316,7 @@ static void templates_say_how_turns_end(void **state)
     assert_string_equal(close, "[/THINK]");
     whit_chat_template_close(chat);
 
-    chat = open_chat("{{ raise_exception('never') }}"); /* opens; the message comes when it is used */
+    chat = open_chat("{{ raise_exception('never') }}"); /* opens, and fails when it is used */
     whit_chat_prompt *prompt;
     whit_chat_request request = whit_chat_request_default();
     request.messages = "[{\"role\": \"user\", \"content\": \"x\"}]";
@@ -346,12 +346,12 @@ static void templates_say_how_turns_end(void **state)
     whit_chat_template_close(chat);
     chat = open_chat("<think></think>{{ messages[0].content }}");
     prompt = render(chat, "<think>");
-    assert_false(whit_chat_prompt_thinks(prompt)); /* a user's mark opens nothing */
+    assert_false(whit_chat_prompt_thinks(prompt)); /* a mark in a user's message does not begin thinking */
     whit_chat_prompt_close(prompt);
     whit_chat_template_close(chat);
 }
 
-/* Where a template refuses system messages or leaves late ones out, they are given as the person's. */
+/* If a template refuses system messages or drops late ones, their text is put into the person's message. */
 static void system_messages_find_a_place(void **state)
 {
     (void)state;
@@ -429,7 +429,7 @@ static void only_new_tokens_are_evaluated(void **state)
             say(&talk, "user", "the land and the ocean");
             whit_answer answer = answer_now(&talk, temperature, 9, run == 2 ? 4 : 0);
             assert_int_equal(answer.n_generated, 9);
-            /* Everything that the prompt has in common with the sequence was kept. */
+            /* all tokens that the prompt and the sequence have in common must be kept */
             size_t n, common = 0, n_prompt = answer.n_kept + answer.n_prompt;
             held = whit_conversation_ids(talk.conversation, &n);
             while (common < n_held_before && common < n_prompt - 1 && held[common] == before[common]) common++;
@@ -438,7 +438,7 @@ static void only_new_tokens_are_evaluated(void **state)
             assert_int_equal(n, whit_session_position(talk.session, 0));
             if (turn) assert_true(answer.n_kept > 10);
 
-            /* A conversation that begins with these messages answers the same. */
+            /* a new conversation with the same messages must give the same answer */
             struct talk restarted = open_talk(256, NULL);
             const size_t last = whit_conversation_count(talk.conversation) - 1;
             for (size_t i = 0; i < last; i++) {
@@ -467,7 +467,7 @@ static void an_answer_can_be_given_again(void **state)
     snprintf(first, sizeof first, "%s", message_of(&talk, 1));
     whit_conversation_keep(talk.conversation, 1);
     whit_answer again = answer_now(&talk, 0.8f, 12, 0);
-    assert_int_equal(again.n_prompt, 1); /* the last token, for its logits */
+    assert_int_equal(again.n_prompt, 1); /* the last token, whose logits are needed */
     assert_string_equal(message_of(&talk, 1), first);
     close_talk(&talk);
 }
@@ -495,11 +495,11 @@ static void the_oldest_turns_make_room(void **state)
         n_drops += answer.n_left_out > 0;
         if (answer.n_left_out) assert_true(answer.n_kept + answer.n_prompt <= 80);
     }
-    assert_true(n_drops >= 1 && n_drops < 6); /* rarely: several turns go at once */
+    assert_true(n_drops >= 1 && n_drops < 6); /* rare, because several turns are dropped at once */
     whit_conversation_keep(talk.conversation, 1);
     assert_int_equal(whit_conversation_n_left_out(talk.conversation), 0);
 
-    /* A message that cannot fit changes nothing; the next one is answered. */
+    /* a message that cannot fit must change nothing, and the next one must be answered */
     char *long_text = calloc(1, 1000);
     memset(long_text, 'q', 999);
     say(&talk, "user", long_text);
@@ -549,7 +549,7 @@ static void a_stopped_answer_is_kept(void **state)
     assert_true(strlen(message_of(&talk, 1)) >= n_bytes + strlen("{\"role\": \"assistant\", \"content\": \"\"}"));
     whit_sampler_close(sampler);
 
-    /* While it is cancelled nothing comes; then the conversation goes on as any other. */
+    /* no answer while it is cancelled; the conversation continues afterwards */
     say(&talk, "user", "and then");
     assert_int_equal(try_answer(&talk, 0, 8, 0, &answer, &error), WHIT_ERROR_CANCELLED);
     assert_int_equal(whit_conversation_count(talk.conversation), 3);
@@ -559,7 +559,7 @@ static void a_stopped_answer_is_kept(void **state)
     close_talk(&talk);
 }
 
-/* What is left out for a message that is cancelled or taken back is left out no more. */
+/* Turns that were dropped for a message that is then cancelled or removed must be restored. */
 static void turns_come_back(void **state)
 {
     (void)state;
@@ -592,8 +592,8 @@ static const char with_call[] =
     "{\"id\": \"a\", \"function\": {\"name\": \"one\", \"arguments\": {}}}]}]";
 static char saved_path[] = "/tmp/whit-saved-XXXXXX";
 
-/* Two turns with a system message, a call, and a file of them. The first failure ends it; everything is closed in any
- * case. */
+/* Plays two turns with a system message and a call, and saves them. The first failure ends it; everything is closed in
+ * any case. */
 static whit_status short_talk(const whit_model *of, whit_error *error)
 {
     whit_session *session = NULL;
@@ -641,7 +641,7 @@ static void every_allocation_may_fail(void **state)
     close(mkstemp(saved_path));
     unlink(saved_path);
     assert_ok(whit_model_open(model_path, &options, &own, &error), error);
-    assert_ok(short_talk(own, &error), error); /* the model keeps a tokenizer from here on */
+    assert_ok(short_talk(own, &error), error); /* from here on the model keeps a tokenizer */
     long kept = failing.n_live;
     whit_status status = WHIT_ERROR_MEMORY;
     for (long n = 0; status != WHIT_OK; n++) {
@@ -670,12 +670,12 @@ static void present_tokens_must_be_there(void **state)
     whit_generate_result result = whit_generate_result_default();
     options.n_tokens = 2;
     assert_ok(whit_sampler_open(model, NULL, &sampler, &error), error);
-    options.n_present = 3; /* of an empty sequence */
+    options.n_present = 3; /* the sequence is empty */
     assert_int_equal(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), WHIT_ERROR_ARGUMENT);
     options.n_present = 0;
     assert_ok(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), error);
     assert_ok(whit_session_truncate(talk.session, 0, 4, &error), error);
-    options.n_present = 4; /* nothing left to get logits from */
+    options.n_present = 4; /* no token is left whose logits could be computed */
     assert_int_equal(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_session_truncate(talk.session, 0, 3, &error), error);
     options.n_present = 3;

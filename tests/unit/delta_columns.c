@@ -4,7 +4,7 @@
 #include "prompt_logits.h"
 #include "random_model.h"
 
-enum { WIDE_VALUES = 128 }; /* a value head of more than one block of columns */
+enum { WIDE_VALUES = 128 }; /* more than one block of columns per value head */
 
 static void prompts_give_the_bits_of_single_tokens(void **state)
 {

@@ -12,7 +12,7 @@ static whit_model *model;
 enum { ONE_NS = 1000000, N_PROMPT = 12, N_MADE = 400 };
 
 static const uint32_t percents[] = {0, 50, 80, 100};
-/* How much a further column adds to a step, in percent of a step of one. */
+/* cost of a further column in a step, in percent of a step with one column */
 static const uint32_t slopes[] = {2, 10, 30, 100};
 
 static uint64_t step_ns(uint32_t n_columns, uint32_t slope)
@@ -20,7 +20,7 @@ static uint64_t step_ns(uint32_t n_columns, uint32_t slope)
     return ONE_NS + (uint64_t)(n_columns - 1) * ONE_NS * slope / 100;
 }
 
-/* Whether the guess of that position is right. */
+/* Returns whether the guess at a position is right. */
 static bool is_right(size_t position, uint32_t percent)
 {
     uint32_t hash = (uint32_t)position * 2654435761u;
@@ -35,10 +35,10 @@ struct play {
     uint32_t n_steps, n_guessed, n_right;
 };
 
-/* Share of a step that the draft model takes for a guess, in percent; 0: guesses are looked up. */
+/* time of the draft model for a guess, in percent of a step; 0: guesses are looked up */
 static uint32_t guess_share;
 
-/* The number of guesses chosen for a step; sets the time that making them took. */
+/* Chooses the number of guesses for a step; *made_ns gets the time that making them took. */
 static uint32_t choose_guesses(const whit_draft_account *account, whit_step_costs *costs, const whit_draft_odds *odds,
                                uint64_t *made_ns)
 {
@@ -55,7 +55,7 @@ static uint32_t choose_guesses(const whit_draft_account *account, whit_step_cost
     return n;
 }
 
-/* Makes n_tokens; `percent_of` gives the share of right guesses at a position. */
+/* Plays n_tokens of generation; `percent_of` returns the percentage of right guesses at a position. */
 static struct play play_text(uint32_t n_tokens, uint32_t (*percent_of)(size_t), uint32_t slope, whit_step_costs *costs,
                              whit_draft_account *account)
 {
@@ -91,7 +91,7 @@ static uint32_t constant_percent(size_t position)
     return percent_now;
 }
 
-/* 150 tokens repeat, 150 do not. */
+/* 150 tokens with right guesses, then 150 with wrong ones, and so on. */
 static uint32_t changing_percent(size_t position)
 {
     return position / 150 % 2 ? 0 : 100;
@@ -108,16 +108,17 @@ static void guesses_never_cost_more_than_three_percent(void **state)
             struct play play = play_text(N_MADE, constant_percent, slopes[s], &costs, &account);
             double speed = (double)N_MADE * ONE_NS / (double)play.ns;
             if (speed < 0.97) fail_msg("%u %% right, a column %u %%: %.3f", percents[p], slopes[s], speed);
-            if (percents[p] == 0) assert_int_equal(play.n_guessed, 0); /* the odds are known without feeding guesses */
+            /* the odds are learned without feeding guesses */
+            if (percents[p] == 0) assert_int_equal(play.n_guessed, 0);
             if (percents[p] == 100 && slopes[s] <= 10 && speed < 3)
                 fail_msg("all right, a column %u %%: %.2f", slopes[s], speed);
             if (percents[p] == 80 && slopes[s] <= 10 && speed < 1.8)
                 fail_msg("80 %% right, a column %u %%: %.2f", slopes[s], speed);
-            if (slopes[s] == 100) assert_true(play.n_guessed <= 3 * 3); /* three trials of three, and no more */
+            if (slopes[s] == 100) assert_true(play.n_guessed <= 3 * 3); /* three trials of three guesses */
         }
 }
 
-/* Guesses that take time to make are chosen where they pay with that time, and never cost more than 3 %. */
+/* Guesses that take time to make must be used if they pay for that time, and must never cost more than 3 %. */
 static void guesses_of_a_model_pay_for_themselves(void **state)
 {
     (void)state;
@@ -148,10 +149,10 @@ static void guesses_stop_where_the_text_stops_repeating(void **state)
     whit_step_costs costs = {0};
     whit_draft_account account = {0};
     struct play play = play_text(1500, changing_percent, 5, &costs, &account);
-    assert_true(play.ns < 1500ull * ONE_NS * 2 / 3); /* half of it is three times as fast or more */
+    assert_true(play.ns < 1500ull * ONE_NS * 2 / 3); /* half of the text is at least three times as fast */
 }
 
-/* A width that was cheap becomes dear: it is given up, and found again once it is cheap. */
+/* A width that becomes expensive must be given up, and used again once it is cheap. */
 static void a_changed_machine_is_noticed(void **state)
 {
     (void)state;
@@ -165,7 +166,7 @@ static void a_changed_machine_is_noticed(void **state)
     assert_true(cheap.n_steps < 6000);
 }
 
-/* One disturbed measurement of a width does not switch it off for long. */
+/* A single disturbed measurement of a width must not switch it off for long. */
 static void a_disturbed_trial_is_repeated(void **state)
 {
     (void)state;
@@ -247,7 +248,7 @@ static whit_generation *open_generation(whit_session *session, uint32_t sequence
     return g;
 }
 
-/* Generates the text by scripted guesses, or by single steps if n_draft is 0, and compares it with the script's. */
+/* Generates the text with scripted guesses, or by single steps if n_draft is 0, and compares it with the script. */
 static struct machine make_text(float temperature, uint32_t n_draft, uint32_t slope, struct script *script)
 {
     whit_error error;
@@ -289,7 +290,7 @@ static void scripted_guesses_change_no_text(void **state)
     }
 }
 
-/* While another sequence generates or has a prompt, no step has guesses. */
+/* While another sequence generates or processes a prompt, steps contain no guesses. */
 static void nobody_guesses_beside_others(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@
 
 enum { N_EMBD = 128, N_FF = 64, Q = 2 * 64, KV = 64, LAYER = 4 };
 
-/* Tensors of the block: names in both kinds of files, rows (0: a vector) and columns. */
+/* Tensors of the draft block: names in both kinds of files, rows (0: a vector) and columns. */
 static const struct block_tensor {
     const char *hf, *gguf;
     uint32_t n_rows, n_cols;
@@ -44,7 +44,7 @@ static size_t count_elems(const struct block_tensor *t)
     return (size_t)(t->n_rows ? t->n_rows : 1) * t->n_cols;
 }
 
-/* Values of tensor i, the same in every file but for the 1 that GGUF files have added to norms. */
+/* Fills tensor i with the same values for both kinds of files, except for the 1 that GGUF files add to norms. */
 static void fill_values(uint32_t i, bool is_gguf, float *values)
 {
     whit_rng rng = {.state = 77 + i};
@@ -57,7 +57,7 @@ static void fill_values(uint32_t i, bool is_gguf, float *values)
 
 static float values[2 * N_EMBD * N_EMBD];
 
-/* A copy of a folder's model.safetensors with the block's tensors at its end. */
+/* Copies a folder's model.safetensors and appends the draft block's tensors. */
 static void write_folder(const char *from)
 {
     whit_error error;
@@ -109,7 +109,7 @@ static void copy_key(whit_gguf_writer *writer, const char *name, const whit_gguf
         whit_gguf_put(writer, name, key->type, key->data);
 }
 
-/* A copy of a GGUF file with the block after its last layer. */
+/* Copies a GGUF file and adds the draft block after its last layer. */
 static void write_gguf(const char *from, const char *to)
 {
     whit_error error;
@@ -177,7 +177,7 @@ static void export_to(const char *from, const char *to)
 
 enum { N_PROMPT = 20, N_MADE = 40, N_GUESSES = 4 };
 
-/* The model's text, and the guesses of its block after the prompt. */
+/* Generates the model's text, and the guesses of its draft block after the prompt. */
 static void run_model(const char *path, bool drafts, int32_t text[N_MADE], int32_t guesses[N_GUESSES])
 {
     whit_error error;
@@ -242,7 +242,8 @@ static void folders_and_files_have_the_same_block(void **state)
 
 static uint32_t n_refused;
 
-/* The file must be refused with one line that names it, at the latest as a draft model of `target`; NULL: its own. */
+/* Asserts that the file is refused with one line that names it, when it is opened or when it is used as a draft model
+ * of `target` (NULL: of itself). */
 static void expect_refusal(const char *path, const whit_model *target, const char *what, const char *how)
 {
     whit_error error = {.message = ""};
@@ -269,7 +270,7 @@ static void write_copy(const char *path, const whit_buf *bytes)
     assert_ok(whit_write_file(path, bytes->data, bytes->size_bytes, &error), error);
 }
 
-/* Damages each named tensor of a file in four ways; `path` is what is opened, `file` the copy that it reads. */
+/* Damages each named tensor of a file in four ways. `path` is opened; `file` is the damaged file that it reads. */
 static void damage_each(const whit_buf *bytes, const char *const *names, uint32_t n_names, bool is_gguf,
                         const char *path, const char *file, const whit_model *target)
 {
@@ -333,7 +334,8 @@ static void each_damaged_block_is_one_line(void **state)
 
 enum { N_NAMES_MAX = 64 };
 
-/* Names of a GGUF file's tensors that are read: not the clusters of tokens. */
+/* Lists the names of a GGUF file's tensors that are read, which excludes the clusters of tokens. Returns their
+ * number. */
 static uint32_t names_in_gguf(const char *path, char names[N_NAMES_MAX][96])
 {
     whit_error error;
@@ -349,7 +351,7 @@ static uint32_t names_in_gguf(const char *path, char names[N_NAMES_MAX][96])
     return n;
 }
 
-/* The same of a safetensors file. */
+/* Lists the names of a safetensors file's tensors. Returns their number. */
 static uint32_t names_in_safetensors(const whit_buf *bytes, char names[N_NAMES_MAX][96])
 {
     static const char mark[] = "\":{\"dtype\"";
@@ -366,7 +368,7 @@ static uint32_t names_in_safetensors(const whit_buf *bytes, char names[N_NAMES_M
     return n;
 }
 
-/* Gemma 4's assistant, from a folder and a GGUF file. */
+/* Gemma 4's draft model ("assistant"), from a folder and from a GGUF file. */
 static void each_damaged_assistant_is_one_line(void **state)
 {
     static const struct {
@@ -419,7 +421,7 @@ static void each_damaged_assistant_is_one_line(void **state)
     assert_int_equal(n_refused, n_expected);
 }
 
-/* A block of another shape is refused with one line, and one without its first matrix is no block. */
+/* A draft block with a wrong shape is refused with one line; without its first matrix it is not a draft block. */
 static void damaged_blocks_are_refused(void **state)
 {
     (void)state;

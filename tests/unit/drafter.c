@@ -32,7 +32,7 @@ static whit_model *open_random(uint32_t i, whit_ndf_writer **writer)
     return open_written(writer);
 }
 
-/* Opens the n-th random model with a block; NULL after the last. */
+/* Opens the n-th random model with a draft block; NULL after the last. */
 static whit_model *open_drafting(uint32_t n, whit_ndf_writer **writer)
 {
     for (uint32_t i = 0; i < random_model_count(); i++) {
@@ -46,7 +46,7 @@ static whit_model *open_drafting(uint32_t n, whit_ndf_writer **writer)
 
 /* ---- the forward pass -------------------------------------------------------------------------- */
 
-/* Values of a tensor, row-major; the caller frees them. */
+/* Returns the values of a tensor, row-major; the caller frees them. */
 static float *read_tensor(const whit_model *model, const char *name, uint32_t *n_rows, uint32_t *n_cols)
 {
     const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&model->weights);
@@ -88,7 +88,7 @@ static uint32_t multiply(const char *name, bool in_layer, const double *x, doubl
     return n_rows;
 }
 
-/* Norms n elements of x, heads of the weight's size each by itself. */
+/* Normalises n elements of x in parts of the weight's size, such as heads. */
 static void norm(const char *name, bool in_layer, const double *x, uint32_t n, double *y)
 {
     char full[64];
@@ -123,8 +123,8 @@ struct kept_row {
     double k[WIDTH_MAX], v[WIDTH_MAX];
 };
 
-/* One row of the block of a hybrid with attention gates and dense feed-forward parts: the hidden state, the token after
- * it, and the rows before. Gives the logits, and the state for a further guess. */
+/* Computes one row of the draft block of a hybrid with attention gates and dense feed-forward parts, from the hidden
+ * state, the token after it and the earlier rows. Writes the logits, and the hidden state for a further guess. */
 static void run_block(const double *hidden, int32_t id, uint32_t position, struct kept_row *rows, double *logits,
                       double *next)
 {
@@ -204,7 +204,7 @@ static void feed(whit_session *session, const int32_t *ids, uint32_t n)
     }
 }
 
-/* Guesses and their logits are those of the block as it is written out above, fed with the model's hidden states. */
+/* Guesses and their logits must equal those of the reference above, which is fed the model's hidden states. */
 static void guesses_are_those_of_the_block(void **state)
 {
     (void)state;
@@ -218,7 +218,7 @@ static void guesses_are_those_of_the_block(void **state)
     static struct kept_row rows[N + N_GUESSES];
     double hidden[WIDTH_MAX], logits[WIDTH_MAX], next[WIDTH_MAX];
     whit_session *session = open_session(model, model, 16), *plain = open_session(model, NULL, 16);
-    for (uint32_t i = 0; i < N; i++) { /* hidden states after the final norm, one at a time */
+    for (uint32_t i = 0; i < N; i++) { /* hidden states after the final norm, one per step */
         feed(plain, &ids[i], 1);
         for (uint32_t k = 0; k < model->config.n_embd; k++) hidden[k] = (double)whit_session_hidden(plain, 0)[k];
         run_block(hidden, ids[i + 1], i, rows, logits, next);
@@ -226,7 +226,7 @@ static void guesses_are_those_of_the_block(void **state)
     feed(session, ids, N);
     int32_t guesses[N_GUESSES];
     for (uint32_t k = 0; k < N_GUESSES; k++) {
-        /* The last pass of k + 1 guesses has the logits of the last one. */
+        /* the last pass for k + 1 guesses computes the last guess's logits */
         assert_int_equal(whit_drafter_guess(session->drafter, 0, N, ids[N], k + 1, guesses, NULL), k + 1);
         assert_int_equal(guesses[k], best_of(logits, model->config.n_vocab));
         const float *given = whit_exec_row(&session->drafter->exec, session->drafter->plan.output, 0);
@@ -254,10 +254,10 @@ struct setting {
 static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt, uint32_t depth)
 {
     (void)user, (void)depth;
-    return n_columns || n_prompt ? 1000000 : 1000; /* columns and guesses cost nothing: they are fed where they may */
+    return n_columns || n_prompt ? 1000000 : 1000; /* columns and guesses are free, so they are used wherever allowed */
 }
 
-/* Generates the texts of all sequences at once. Each has a prompt of its own. */
+/* Generates the texts of all sequences in one session; each sequence has its own prompt. */
 static void generate_texts(const whit_model *model, const whit_model *drafter, struct setting how, int32_t ids[][N_IDS])
 {
     enum { SEQUENCES_MAX = 3 };
@@ -305,7 +305,7 @@ static void generate_texts(const whit_model *model, const whit_model *drafter, s
     whit_session_close(session);
 }
 
-/* Settings of which none may change a text; the last ones have a packed or endless cache. */
+/* Settings that must not change the texts; the last ones have a packed or endless cache. */
 static const struct setting settings[] = {
     {.n_threads = 1, .n_batch = 64, .n_draft = 1, .n_sequences = 1},
     {.n_threads = 2, .n_batch = 7, .n_draft = 3, .n_sequences = 1, .temperature = 0.8f},
@@ -345,8 +345,8 @@ static void no_setting_changes_a_text(void **state)
     assert_true(n_models >= 2);
 }
 
-/* Steps with guesses of which some are right, truncations and shared prefixes: hidden states of forgotten tokens are
- * never read, and guesses are the same as those of a session that was fed at once. */
+/* After steps with partly right guesses, truncations and shared prefixes, no hidden state of a removed token may be
+ * used, and guesses must equal those of a session that was fed in one step. */
 static void guesses_do_not_depend_on_the_past(void **state)
 {
     (void)state;
@@ -370,7 +370,7 @@ static void guesses_do_not_depend_on_the_past(void **state)
     assert_memory_equal(played, fresh, sizeof fresh);
     assert_ok(whit_session_truncate(b, 0, 0, &error), error);
     assert_int_equal(whit_drafter_guess(b->drafter, 0, 0, 1, 1, played, NULL), 0);
-    /* More tokens than states are kept: guessing begins anew. */
+    /* more tokens than there are stored hidden states: guessing begins anew */
     int32_t many[300];
     for (int32_t i = 0; i < 300; i++) many[i] = i * 5 % 89;
     feed(b, many, 300);
@@ -382,7 +382,8 @@ static void guesses_do_not_depend_on_the_past(void **state)
     whit_ndf_writer_close(writer);
 }
 
-/* The cache of a long sequence begins late; a shorter one that replaces it may end before that position. */
+/* The draft cache of a long sequence begins at a late position; a shorter sequence that replaces it may end before
+ * that. */
 static void shorter_sequences_are_guessed_anew(void **state)
 {
     (void)state;
@@ -414,7 +415,7 @@ static void shorter_sequences_are_guessed_anew(void **state)
 
 /* ---- a draft model that reads the model's keys --------------------------------------------------- */
 
-/* Opens the random model of family gemma4, and the draft model for it. */
+/* Opens the random model of family gemma4 and its draft model. */
 static whit_model *open_gemma(whit_ndf_writer *writers[2], whit_model **drafter)
 {
     whit_error error;
@@ -462,7 +463,7 @@ static void a_reading_draft_model_changes_no_text(void **state)
     for (int i = 0; i < 2; i++) whit_ndf_writer_close(writers[i]);
 }
 
-/* The published assistant's graph: guesses and logits of golden.json, from a folder and a GGUF file. */
+/* Compares the published assistant's guesses and logits with golden.json, for a folder and a GGUF file. */
 static void check_assistant(const char *path, const whit_json *json, uint32_t golden, const int32_t *ids,
                             const float *logits)
 {
