@@ -76,8 +76,7 @@ static void check_line(void *user, const whit_json *json, const char *line, size
     lines->n++;
 }
 
-/* Calls `check` with each line of a .jsonl file whose "tokenizer" is `only` (NULL: with every line). Prints the number
- * of lines. */
+/* Checks every line; fails if there is none. */
 static void check_lines(const opened *it, const char *path, const char *only, bool gguf, check_fn *check)
 {
     struct lines lines = {it, only, gguf, check, 0, 0};

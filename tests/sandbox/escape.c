@@ -380,7 +380,7 @@ static bool write_mode_raced(void)
     }
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    chmod(at("home/.ssh/id"), 0600); /* restores the mode, whose change time shows an attempt */
+    chmod(at("home/.ssh/id"), 0600); /* refused, so that there is an attempt to report */
     return out;
 }
 static bool write_time_link(void)

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of a long paste, what has gone on its way is not kept a second time. */
+/* Checks that bytes of a long paste that were moved to the pasted text do not stay in the input buffer, whose capacity
+ * must remain small. */
 static void test_paste(void **state)
 {
     (void)state;
@@ -32,7 +33,7 @@ static void test_paste(void **state)
     assert_true(whit_keys_next(&keys, false, &key));
     assert_int_equal(key.code, 'x');
 
-    /* One whose end does not come swallows no keys for ever. */
+    /* A paste whose end does not arrive can be ended by a call, after which keys are read as keys again. */
     assert_false(whit_keys_end_paste(&keys, &key));
     assert_true(whit_keys_feed(&keys, "\033[200~lost\033[20", 14));
     assert_false(whit_keys_next(&keys, false, &key));
@@ -46,7 +47,7 @@ static void test_paste(void **state)
     whit_keys_free(&keys);
 }
 
-/* A server that greets and reads nothing: texts do not pile up for it. */
+/* The server greets and then reads nothing: text to send must not accumulate without a limit. */
 static void test_deaf_server(void **state)
 {
     (void)state;
@@ -92,7 +93,7 @@ static void test_deaf_server(void **state)
     rmdir(folder);
 }
 
-/* Places in a long line, as servers count them, there and back. */
+/* Converts offsets in a long line to the servers' counts (UTF-16 units) and back. */
 static void test_places(void **state)
 {
     (void)state;

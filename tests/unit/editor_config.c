@@ -48,7 +48,7 @@ static void globs(void **state)
         {"\\*.c", "a.c", false},
         {"Makefile", "x/Makefile", true},
         {"", "a", false},
-        /* Two stars match any string, slashes too; without a slash a glob may begin in any folder. */
+        /* Two stars match any string, also one with slashes; a glob without a slash may match in any folder. */
         {"b**y.h", "b/y.h", true},
         {"b**y.h", "bx/ny.h", true},
         {"b**y.h", "b/xny.h", true},
@@ -63,7 +63,7 @@ static void globs(void **state)
         {"e**/y.h", "e/xy.h", false},
         {"e/**/y.h", "e/y.h", true},
         {"e/**/y.h", "exy.h", false},
-        /* Lists may have empty words, also at the end of a glob. */
+        /* Lists may have empty words; a glob may end with a list. */
         {"o{p,}", "o", true},
         {"o{p,}", "op", true},
         {"o{,p,,q,}.e", "o.e", true},
@@ -74,7 +74,7 @@ static void globs(void **state)
         {"{m,{n,o}}.l", "o.l", true},
         {"{{m,n}}", "m", true},
         {"{{m,n}}", "{m}", false},
-        /* Braces that are not paired stand for themselves, all of them. */
+        /* If the braces of a glob are not paired, all of them match themselves. */
         {"{},m}.h", "{},m}.h", true},
         {"{},m}.h", "m}.h", false},
         {"{{,m,n{o}.i", "{{,m,n{o}.i", true},
@@ -95,7 +95,7 @@ static void globs(void **state)
         {"mn[q/]op.i", "mnqop.i", false},
         {"mn[/o", "mn[/o", true},
         {"\xE8\xAA\x9E.t", "\xE8\xAA\x9E.t", true},
-        /* Hostile: ends after a bounded number of steps. */
+        /* Globs that would take exponential time: matching must end after a bounded number of steps. */
         {"*a*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
         {"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{a,b},c}", "a", false},
     };
@@ -148,8 +148,8 @@ static void properties(void **state)
     assert_int_equal(config.final_newline, WHIT_NO);
 }
 
-/* All globs of a file have so many steps together: what comes behind hostile ones is passed over, and a megabyte of
- * them is no wait. */
+/* All globs of a file share one limit of steps: sections after the globs that use it up are skipped. A megabyte of such
+ * globs must not take long. */
 static void hostile_globs(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void themes(void **state)
     assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_KEYWORD].ink), 4);
     assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_FUNCTION].ink), 3);
     assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_COMMENT].ink), WHIT_COLOR_NONE);
-    for (int code = 16; code < 256; code++) { /* the 256 colours are their own nearest, or an equal one */
+    for (int code = 16; code < 256; code++) { /* each of the 256 colours maps to itself */
         static const int levels[] = {0, 0x5F, 0x87, 0xAF, 0xD7, 0xFF};
         int cube = code - 16, grey = 8 + 10 * (code - 232);
         int color =

@@ -64,12 +64,12 @@ static void save(whit_buffer *buffer)
     assert_false(whit_buffer_is_modified(buffer));
 }
 
-/* Closes without a word, as kill -9 does: the journal stays as it was flushed. */
+/* Closes the buffer and leaves its journal as it was last flushed, as after kill -9. */
 static void crash(whit_buffer *buffer)
 {
     whit_error error;
     assert_ok(whit_buffer_flush(buffer, &error), error);
-    buffer->found = WHIT_FOUND_LOST; /* "not decided": nothing is tidied up */
+    buffer->found = WHIT_FOUND_LOST; /* "undecided": the journal is left alone */
     whit_buffer_close(buffer);
 }
 
@@ -96,7 +96,7 @@ static void test_save_keeps(void **state)
     if (attributes) assert_int_equal(getxattr(path, "user.note", value, sizeof value), 4);
     if (attributes) assert_string_equal(value, "kept");
 
-    /* Both names of a hard link see the new text. */
+    /* Both names of a hard link must show the saved text. */
     const char *hard = in_folder("hard.txt");
     assert_int_equal(link(path, hard), 0);
     buffer = open_buffer(hard);
@@ -109,7 +109,7 @@ static void test_save_keeps(void **state)
     assert_int_equal(stat(path, &about), 0);
     assert_int_equal(about.st_nlink, 2);
 
-    /* A new file has the mode that the user's mask says. */
+    /* The mode of a new file follows the umask. */
     mode_t mask = umask(027);
     buffer = open_buffer(in_folder("new.txt"));
     insert(buffer, 0, "new");
@@ -140,9 +140,9 @@ static void test_recovery(void **state)
     whit_range changed;
     assert_true(whit_buffer_undo(buffer, &changed, NULL));
     assert_text(buffer, "base\ntyped\n");
-    crash(buffer); /* the undo is in the journal, too */
+    crash(buffer); /* the undo step is in the journal, too */
 
-    write_file(path, "others\n"); /* and so is the base: others may write meanwhile */
+    write_file(path, "others\n"); /* so is the base: other programs may write */
     buffer = open_buffer(path);
     assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
     whit_buffer_recover(buffer);
@@ -150,14 +150,14 @@ static void test_recovery(void **state)
     assert_true(whit_buffer_redo(buffer, &changed, NULL));
     assert_text(buffer, "base\ntyped\nagain\n");
     whit_error error;
-    assert_true(whit_buffer_is_conflicting(buffer)); /* what they wrote is not overwritten unasked */
+    assert_true(whit_buffer_is_conflicting(buffer)); /* their text is not overwritten unasked */
     assert_int_equal(whit_buffer_save(buffer, false, &error), WHIT_ERROR_ARGUMENT);
     assert_file(path, "others\n");
     assert_ok(whit_buffer_save(buffer, true, &error), error);
     whit_buffer_close(buffer);
     assert_file(path, "base\ntyped\nagain\n");
 
-    /* Undo reaches back over runs, where the file is what was saved. */
+    /* Undo steps of an earlier run are available when the file is as it was saved. */
     buffer = open_buffer(path);
     assert_int_equal(buffer->found, WHIT_FOUND_HISTORY);
     assert_false(whit_buffer_is_modified(buffer));
@@ -185,7 +185,7 @@ static void test_recovery(void **state)
     whit_buffer_close(buffer);
 }
 
-/* A new file that is saved under its own name keeps its journal, and is one text, however it is called. */
+/* A new file that is saved under its own name keeps its journal. Two spellings of its path open one text. */
 static void test_own_name(void **state)
 {
     (void)state;
@@ -225,7 +225,8 @@ static void test_own_name(void **state)
     assert_int_equal(chdir(before), 0);
 }
 
-/* Saved as it was opened, with steps that undo took back: what is redone is in the journal of the new name, too. */
+/* Saves an unchanged text, whose edits were undone, under a new name: a redo after that must be in the new name's
+ * journal. */
 static void test_redo_behind_save(void **state)
 {
     (void)state;
@@ -280,7 +281,7 @@ static void test_conflicts(void **state)
     whit_buffer_close(buffer);
 }
 
-/* The cursor of a text that another program changed keeps its line and column, in characters. */
+/* When another program changes the file, the cursor keeps its line and its column in characters. */
 static void test_cursor_of_changed(void **state)
 {
     (void)state;
@@ -309,7 +310,8 @@ static void test_cursor_of_changed(void **state)
     assert_text(buffer, "one \303\251\303\251\ntwo\n");
     assert_int_equal(ed_cursor(editor)->offset, 3);
 
-    /* Far into a line it is the offset that stays, but for the character that it would divide. */
+    /* Far into a line the cursor keeps its byte offset instead, moved to the start of a character that it would
+     * divide. */
     static char line[9001];
     memset(line, 'a', sizeof line - 1);
     write_file(path, line);
@@ -323,7 +325,7 @@ static void test_cursor_of_changed(void **state)
     whit_editor_close(editor);
 }
 
-/* A file of /proc has a size of 0 and a content. */
+/* A file of /proc has a size of 0, but content. */
 static void test_unsized(void **state)
 {
     (void)state;
@@ -332,8 +334,9 @@ static void test_unsized(void **state)
     whit_buffer_close(buffer);
 }
 
-/* Killed behind the rename and before the journal says so, a save is still known as this editor's; what stands in the
- * journal nowhere is somebody else's. Until a person has chosen, nothing is written over what the journal holds. */
+/* Models a kill after the save's rename and before the journal records it. A file with a text that the journal contains
+ * counts as saved by this editor, any other as changed by another program. Until a person has chosen to recover or to
+ * forget, no edit, undo, save or reload is allowed. */
 static void test_killed_save(void **state)
 {
     (void)state;
@@ -368,7 +371,7 @@ static void test_killed_save(void **state)
     }
 }
 
-/* A mapped file that is cut short reads as zeros and is not saved; nothing crashes. */
+/* A mapped file that is truncated reads as zeros and is not saved; nothing may crash. */
 static void test_cut_short(void **state)
 {
     (void)state;
@@ -392,7 +395,7 @@ static void test_cut_short(void **state)
     assert_int_equal(about.st_size, 100);
     whit_buffer_close(buffer);
 
-    /* Large and with two names: written in place under its own map, and read again. */
+    /* A large file with two names is written in place while it is mapped, and its text is read again. */
     write_file(path, data);
     assert_int_equal(link(path, in_folder("large2.txt")), 0);
     buffer = open_buffer(path);
@@ -407,7 +410,7 @@ static void test_cut_short(void **state)
     whit_buffer_close(buffer);
     unlink(in_folder("large2.txt"));
 
-    /* Unsaved edits of a large file need that very file. */
+    /* Unsaved edits of a large file are lost when that file has changed. */
     buffer = open_buffer(path);
     insert(buffer, 0, "edit");
     crash(buffer);
@@ -424,7 +427,7 @@ static void test_cut_short(void **state)
     free(data);
 }
 
-/* No file grows beyond so many bytes; returns how many it were before. */
+/* Limits the size of files that this process writes to n_bytes. Returns the previous limit. */
 static rlim_t limit_files(rlim_t n_bytes)
 {
     struct rlimit limit;
@@ -436,7 +439,7 @@ static rlim_t limit_files(rlim_t n_bytes)
     return before;
 }
 
-/* A disk that is full (here: a limit on the size of files) keeps the old file and the text. */
+/* When the disk is full (here: a limit on file sizes), the old file and the text in the buffer must remain. */
 static void test_full_disk(void **state)
 {
     (void)state;
@@ -453,13 +456,14 @@ static void test_full_disk(void **state)
     whit_status flushed = whit_buffer_flush(buffer, NULL);
     limit_files(before);
     assert_int_equal(status, WHIT_ERROR_IO);
-    assert_int_equal(flushed, WHIT_OK); /* said once, by the save's own flush */
+    assert_int_equal(flushed, WHIT_OK); /* reported once, by the save's own flush */
     assert_file(path, "old\n");
     assert_int_equal(whit_text_size(buffer->text), 2004);
     save(buffer);
     whit_buffer_close(buffer);
 
-    /* A journal that ends too early is not taken for unsaved text once all is saved, and goes on from there. */
+    /* After a save, a journal with an incomplete end must not count as unsaved text, and later edits must be written to
+     * it. */
     buffer = open_buffer(path);
     insert(buffer, 0, "kept ");
     assert_ok(whit_buffer_flush(buffer, &error), error);
@@ -486,7 +490,7 @@ static void test_full_disk(void **state)
     whit_buffer_close(buffer);
 }
 
-/* What stays may be all of the old text: no byte before it is looked at. */
+/* The text that remains may be the whole old text; no byte before its start may be read. */
 static void test_become(void **state)
 {
     (void)state;
@@ -513,7 +517,7 @@ static void test_nameless(void **state)
 {
     (void)state;
     whit_error error;
-    /* Two at a time, as two editors have them. */
+    /* Two nameless texts at a time, as in two editors. */
     whit_buffer *buffer = open_nameless(true), *other = open_nameless(true);
     insert(buffer, 0, "first");
     insert(buffer, 5, " text");
@@ -521,7 +525,7 @@ static void test_nameless(void **state)
     whit_buffer_undo(buffer, &(whit_range){0}, NULL);
     crash(buffer);
     crash(other);
-    /* New text does not take a journal that waits; text that comes with words of its own is offered none. */
+    /* A new text does not take over a waiting journal; a text that is opened with content is not offered one. */
     buffer = open_nameless(false);
     assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
     insert(buffer, 0, "third");
@@ -533,12 +537,12 @@ static void test_nameless(void **state)
     assert_true(whit_buffer_is_modified(buffer));
     assert_true(whit_buffer_redo(buffer, &(whit_range){0}, NULL));
     assert_text(buffer, "first text");
-    /* Under a name it leaves nothing behind. */
+    /* When the text is saved under a name, its nameless journal is removed. */
     const char *path = in_folder("named.txt");
     assert_ok(whit_buffer_save_as(buffer, path, journals, &error), error);
     assert_file(path, "first text");
     whit_buffer_close(buffer);
-    /* Later: the text waits, and what is typed meanwhile is kept beside it. */
+    /* "Later" leaves the found text waiting; text typed meanwhile has a journal of its own. */
     buffer = open_nameless(true);
     assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
     assert_ok(whit_buffer_later(buffer, journals, &error), error);
@@ -568,7 +572,7 @@ static void test_later(void **state)
     whit_buffer *buffer = open_buffer(path);
     insert(buffer, 0, "new ");
     crash(buffer);
-    for (int i = 0; i < 2; i++) { /* as often as one likes */
+    for (int i = 0; i < 2; i++) { /* "later" may be chosen repeatedly */
         buffer = open_buffer(path);
         assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
         assert_ok(whit_buffer_later(buffer, journals, &error), error);
@@ -582,7 +586,8 @@ static void test_later(void **state)
     whit_buffer_close(buffer);
 }
 
-/* Types numbered words and saves now and then, and says after every step how far it came. */
+/* Types numbered words and saves at random; after every word it writes to fd the number of words, and whether they were
+ * saved. */
 static void typist(const char *path, int fd, uint64_t seed)
 {
     whit_rng rng = {seed};
@@ -656,7 +661,7 @@ static void test_kills(void **state)
         FILE *file = fopen(path, "r");
         uint32_t on_disk = count_words(data, fread(data, 1, sizeof data, file), &sound);
         fclose(file);
-        /* Renamed over, a file is whole at any moment; written in place, its copy is. */
+        /* A file that is replaced by a rename is whole at any moment; of one that is written in place the copy is. */
         if (!hard) assert_true(sound);
         whit_buffer *buffer = open_buffer(path);
         if (buffer->found == WHIT_FOUND_NOTHING || buffer->found == WHIT_FOUND_HISTORY) assert_true(sound);
@@ -665,7 +670,7 @@ static void test_kills(void **state)
         sound = true;
         uint32_t recovered = count_words(data, whit_text_read(buffer->text, 0, data, sizeof data), &sound);
         assert_true(sound);
-        assert_true(recovered >= typed); /* flushed after each: not one is missing */
+        assert_true(recovered >= typed); /* flushed after each word: none is missing */
         assert_true(recovered <= typed + 1);
         struct stat about;
         assert_int_equal(stat(path, &about), 0);
@@ -679,7 +684,7 @@ static void test_kills(void **state)
     }
 }
 
-/* Takes the place of the C library's in this program: a disk that fills up while a file grows. */
+/* Replaces the C library's posix_fallocate in this program, to model a disk that fills up while a file grows. */
 static bool disk_is_full;
 int posix_fallocate(int fd, off_t offset, off_t n_bytes)
 {
@@ -687,7 +692,7 @@ int posix_fallocate(int fd, off_t offset, off_t n_bytes)
     return ftruncate(fd, offset + n_bytes / 2) ? errno : ENOSPC;
 }
 
-/* The time of a file that is written in place and cut back is this editor's doing, and no conflict. */
+/* A failed save in place changes the file's time; that must not count as a conflict. */
 static void test_full_disk_in_place(void **state)
 {
     (void)state;
@@ -699,7 +704,7 @@ static void test_full_disk_in_place(void **state)
     whit_buffer *buffer = open_buffer(path);
     insert(buffer, 0, "new ");
     whit_error error;
-    usleep(20000); /* the clock of files moves on */
+    usleep(20000); /* so that the file's time changes */
     disk_is_full = true;
     whit_status status = whit_buffer_save(buffer, false, &error);
     disk_is_full = false;
@@ -711,7 +716,7 @@ static void test_full_disk_in_place(void **state)
     save(buffer);
     assert_file(other, "new old\n");
 
-    /* What somebody else changed before is one still. */
+    /* A change by another program before the failed save remains a conflict. */
     insert(buffer, 0, "more ");
     write_file(other, "theirs\n");
     disk_is_full = true;
@@ -721,7 +726,7 @@ static void test_full_disk_in_place(void **state)
     whit_buffer_close(buffer);
 }
 
-/* A journal of any length is read: here one that a file system's holes make longer than 1 GiB. */
+/* A journal of any length must be readable: here a sparse file of 2 GiB. */
 static void test_long_journal(void **state)
 {
     (void)state;
@@ -740,7 +745,7 @@ static void test_long_journal(void **state)
     whit_buffer_close(buffer);
 }
 
-/* A byte order mark is no part of the text; saving, copies, patches and git see it. */
+/* A byte order mark is no part of the text; the file, copies of it, patches and git include it. */
 static void test_mark(void **state)
 {
     (void)state;
@@ -757,13 +762,13 @@ static void test_mark(void **state)
     assert_file(path, WHIT_FILE_MARK "yne\n");
     assert_ok(whit_buffer_save_copy(buffer, other, journals, &error), error);
     assert_file(other, WHIT_FILE_MARK "yne\n");
-    /* In place, where another name has the same file. */
+    /* The file has two names and is therefore written in place. */
     assert_int_equal(unlink(other), 0);
     assert_int_equal(link(path, other), 0);
     insert(buffer, 0, "longer ");
     save(buffer);
     assert_file(other, WHIT_FILE_MARK "longer yne\n");
-    /* Another program takes it away, or a patch puts it back. */
+    /* Another program removes the mark, and a patch adds it again. */
     write_file(path, "bare\n");
     assert_ok(whit_buffer_take(buffer, &error), error);
     assert_false(buffer->file.has_mark);
@@ -772,7 +777,7 @@ static void test_mark(void **state)
     save(buffer);
     assert_file(path, WHIT_FILE_MARK "two\n");
     whit_buffer_close(buffer);
-    /* The undo of an earlier run belongs to the same text, whatever the file begins with now. */
+    /* The undo history of an earlier run is valid for the same text, with or without a mark. */
     write_file(path, "two\n");
     buffer = open_buffer(path);
     assert_text(buffer, "two\n");

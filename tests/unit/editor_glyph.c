@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes of each glyph, its width, and what is drawn, in UTF-8. */
+/* A glyph: its number of bytes, its width in columns and the UTF-8 text that is drawn for it. */
 struct expected {
     unsigned n_bytes;
     int width;
@@ -99,7 +99,7 @@ static void table(void **state)
     }
 }
 
-/* Nothing that is drawn may be a control, or change the direction of a line. */
+/* No drawn text may contain a control character or a character that changes the direction of a line. */
 static void nothing_hides(void **state)
 {
     (void)state;
@@ -123,7 +123,8 @@ static void nothing_hides(void **state)
     }
 }
 
-/* Backwards the same places are found as forwards, also where flags fill several rows of a long line. */
+/* Going backwards must find the same glyph boundaries as going forwards; also in a long line of flag letters, which
+ * fills several rows. */
 static void both_ways(void **state)
 {
     static const char *const parts[] = {WOMAN,    GIRL,    TONE,   JOINER,     EMOJI,    LETTER_D, LETTER_E,
@@ -151,7 +152,7 @@ static void both_ways(void **state)
             if (row) assert_int_equal(whit_layout_behind(&layout, whit_layout_before(&layout, row)), row);
         for (uint64_t at = 0, next; at < n; at = next) {
             next = whit_layout_behind(&layout, at);
-            uint64_t far = next > 4000 && flags ? next : 0; /* the context is bounded */
+            uint64_t far = next > 4000 && flags ? next : 0; /* the search back is bounded */
             if (whit_layout_before(&layout, next) != at && !far)
                 fail_msg("round %d: from %d back to %d, not %d", round, (int)next,
                          (int)whit_layout_before(&layout, next), (int)at);

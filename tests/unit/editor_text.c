@@ -9,7 +9,7 @@
 #include "editor/text_tree.h"
 #include "editor/undo.h"
 
-/* Are the node's sums, heights and numbers of entries right, and those of the nodes below? */
+/* Returns whether the sums, heights and numbers of entries of the node and of all nodes below it are right. */
 static bool check_node(const struct whit_text_node *node, int *height)
 {
     if (!node->refs || node->n > TREE_FAN) return false;
@@ -53,7 +53,7 @@ static struct plain {
 
 static void plain_replace(size_t offset, size_t n_remove, const char *data, size_t n)
 {
-    if (plain.n + n + 1 > plain.capacity) { /* sanitizers copy the whole of it each time */
+    if (plain.n + n + 1 > plain.capacity) { /* grow by half: sanitizers copy all of it */
         plain.capacity = (plain.n + n + 1) * 3 / 2;
         plain.data = realloc(plain.data, plain.capacity);
     }
@@ -101,7 +101,7 @@ static void check_lines(whit_text *text, whit_rng *rng)
     assert_int_equal(whit_text_line_start(text, n_lines + 1), plain.n);
 }
 
-/* 10,000 edits of a megabyte, undone and done again to the same bytes. */
+/* Makes 10,000 edits of a text of 1 MiB; undo and redo must give the same bytes again. */
 static void test_random_edits(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void test_random_edits(void **state)
     plain_replace(0, plain.n, original, SIZE);
     assert_ok(whit_text_open(&text, &error), error);
     assert_ok(whit_text_adopt(text, (const uint8_t *)original, SIZE, &error), error);
-    assert_int_equal(whit_text_line_at(text, SIZE), UINT64_MAX); /* nobody has counted yet */
+    assert_int_equal(whit_text_line_at(text, SIZE), UINT64_MAX); /* lines are not counted yet */
     assert_ok(whit_undo_open(text, &history, &error), error);
     whit_snapshot snapshots[N_KEPT];
     char *kept[N_KEPT];
@@ -151,7 +151,7 @@ static void test_random_edits(void **state)
     while (whit_undo_forward(history, &changed, &error)) n_undone--;
     assert_int_equal(n_undone, 0);
     assert_true(equals(text, plain.data, plain.n));
-    /* Snapshots saw nothing of all that. */
+    /* Snapshots must be unchanged by the edits. */
     for (size_t k = 0; k < n_kept; k++) {
         assert_int_equal(snapshots[k].size_bytes, kept_bytes[k]);
         for (size_t at = 0; at < kept_bytes[k];) {
@@ -194,7 +194,7 @@ static void test_undo_is_a_tree(void **state)
     type(text, history, "three ");
     assert_true(whit_undo_back(history, &changed, &error));
     assert_int_equal(whit_undo_n_branches(history), 2);
-    assert_true(whit_undo_forward(history, &changed, &error)); /* the branch that was left last */
+    assert_true(whit_undo_forward(history, &changed, &error)); /* redo takes the branch that was left last */
     assert_true(equals(text, "one three ", 10));
     assert_int_equal(changed.begin, 4);
     assert_int_equal(changed.end, 10);
@@ -240,7 +240,7 @@ static void test_large_pieces(void **state)
     free(data);
 }
 
-/* Few edits meet pages that are not there yet: those are the slow ones. */
+/* At most one edit in 1,000 may cause a page fault, because such edits are slow. */
 static void test_few_page_faults(void **state)
 {
     (void)state;

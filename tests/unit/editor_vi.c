@@ -886,17 +886,17 @@ static const struct row own[] = {
     {"a\nb\nc\n", ":2,3norm OX\r", "a\nX\n|X\nb\nc\n"},
     {"a\nb\nc\n", ":%norm dd\r", "|b\n"},
     {"a b\n", "qqxq:%norm @q\r", "|b\n"},
-    {"f(a)\n", "qqixq\033", "x|qf(a)\n"},          /* q ends no macro while typing */
-    {"a\n", "qq@qxq@q", "|\n"},                       /* a macro in itself ends */
-    {"one\n", "99999999999iab\033", "one\n"},         /* so does a count; what has come until then stays */
+    {"f(a)\n", "qqixq\033", "x|qf(a)\n"},          /* q in insert mode is typed */
+    {"a\n", "qq@qxq@q", "|\n"},                       /* a macro that plays itself ends */
+    {"one\n", "99999999999iab\033", "one\n"},         /* a count is limited; text typed before stays */
     {"x\n", ":set number wrap et ts=4\r:w\r\033x", "|\n"},
-    {"abc\n", "vly:s/\\(/x/\r", "|abc\n"},           /* a pattern that is none */
+    {"abc\n", "vly:s/\\(/x/\r", "|abc\n"},           /* an invalid pattern */
     {"abc\n", ":s/b/a&b\\&\\\\$1/\r", "|aabb&\\$1c\n"},
-    {"abc\n", ":s/b/[\\5]/\r", "|a[]c\n"}, /* a group that the pattern has not */
+    {"abc\n", ":s/b/[\\5]/\r", "|a[]c\n"}, /* a group that the pattern lacks */
     {"a.b\n", ":s#\\.#/#\r", "|a/b\n"},
     {"food foo\n", "/\\<foo\\>\rx", "food |oo\n"},
     {"foo food\n", ":s/\\<foo\\>/x/g\r", "|x food\n"},
-    /* a match does not reach over the end of a line */
+    /* a match does not cross the end of a line */
     {"a  \n\nb\n", ":%s/\\s+$//\r", "|a\n\nb\n"},
     {"x\ny\n", ":%s/\\s+$//\r", "|x\ny\n"},
     {"a \r\nb\r\n", ":%s/\\s+$//\r", "|a\r\nb\r\n"},
@@ -905,7 +905,7 @@ static const struct row own[] = {
     {"a\nb c\nd", ":%s/([^x]+)/<\\1>/g\r", "<a>\n<b c>\n|<d>"},
     {"a\n\nb\n", ":g/^\\s*$/d\r", "a\n|b\n"},
     {"a\n\n\nb\n", ":g/^\\s*$/d\r", "a\n|b\n"},
-    /* ^ matches once in a line */
+    /* ^ matches once per line */
     {"aaa\n", ":s/^a//g\r", "|aa\n"},
     {"aa\nab\n", ":%s/^a//g\r", "a\n|b\n"},
     {"aa\nab\n", ":%s/^a//\r", "a\n|b\n"},
@@ -913,7 +913,7 @@ static const struct row own[] = {
     {"a b c\n", ":s/ /,/gc\ryn", "a,b| c\n"},
     {"ab\nab\nab\n", ":1,2s/a/x/gc\ra", "xb\nx|b\nab\n"},
     {"a a\na a\n", ":%s/a/x/c\rya", "x a\nx| a\n"},
-    /* empty matches: once each, and the one at the end of the text is the last */
+    /* empty matches: one at each place; the last is the one at the end of the text */
     {"a\nb\nc\nd\n", ":%s/$/x/\r", "ax\nbx\ncx\n|dx\n"},
     {"a\nb\nc", ":%s/$/x/\r", "ax\nbx\n|cx"},
     {"a\nb", ":%s/$/x/g\r", "ax\n|bx"},
@@ -923,20 +923,20 @@ static const struct row own[] = {
     {"abc", "/b\r:replace\r$\rx\ra", "abc|x"},
     {"abc", "/b\r:replace\r$\rx\rnx", "a|b"},
     {"        a\n        b\n", "Vj2<", "|a\nb\n"},
-    /* C-o takes one command of ':', also one that is given up; then typing goes on */
+    /* C-o allows one command of ':', also a cancelled one; then insert mode continues */
     {"ab\n", "i\017:s/b/c/\rdd\033", "d|dac\n"},
     {"ab\n", "i\017:\033x\033", "|xab\n"},
     {"ab\n", "i\017/b\rx\033", "a|xb\n"},
     {"ab\n", "i\017/c\033x\033", "|xab\n"},
     {"ab\n", "i\017:s/b/c/c\ryx\033", "ac|x\n"},
     {"ab\n", "i\017:norm x\ry\033", "|yb\n"},
-    {"abcb\n", "x:s/c/d/\rl.", "b|b\n"}, /* '.' does not repeat it */
+    {"abcb\n", "x:s/c/d/\rl.", "b|b\n"}, /* '.' does not repeat the ':' command */
     {"aacc\n", "x:s/c/d/\r@:l.", "a|d\n"},
-    /* a visual mode ends with its text and its window */
+    /* visual mode ends when another text or window gets the focus */
     {"abc\ndef\n", ":e /tmp/whit-vi-none\rione two\033vgtx", "|bc\ndef\n"},
     {"abc\ndef\n", ":e /tmp/whit-vi-none\rione two\033v\036x", "|bc\ndef\n"},
     {"abc def\n", "wv\027s0x", "|bc def\n"},
-    {"ab\nc\n", ":delete\r", "|c\n"}, /* vi's commands come before the editor's */
+    {"ab\nc\n", ":delete\r", "|c\n"}, /* vi's commands precede the editor's */
     {"ab\nc\n", ":delete-line\r", "|c\n"},
     {"a\n", "gcc", "|# a\n"},
     {"a\nb\nc\n", "2gcc", "|# a\n# b\nc\n"},
@@ -949,7 +949,7 @@ static const struct row own[] = {
 };
 /* clang-format on */
 
-/* `path` is made from a template for mkstemp. */
+/* Opens an editor with n bytes of text in a new file. `path` is a template for mkstemp and becomes the file's path. */
 static whit_editor *open_text(const char *text, size_t n, char *path, whit_screen *screen)
 {
     whit_editor_options options = {.config = "keys = vi\nindent = 4\n", .project = "/proc/self/attr/none"};
@@ -972,7 +972,7 @@ static void type_keys(whit_editor *editor, const char *at)
     whit_key key;
     for (; *at && !whit_editor_is_done(editor); at++) {
         assert_true(whit_keys_feed(&keys, at, 1));
-        bool lone = *at == 27; /* the key, not the beginning of a sequence */
+        bool lone = *at == 27; /* the Escape key itself */
         while (whit_keys_next(&keys, lone, &key)) whit_editor_key(editor, key, NULL, 0);
     }
     whit_keys_free(&keys);
@@ -1017,7 +1017,7 @@ static void own_rows(void **state)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) play(&own[i], i, "own");
 }
 
-/* Beyond what a count may repeat. */
+/* Line numbers may exceed the largest count of repetitions. */
 static void lines_beyond_a_million(void **state)
 {
     (void)state;
@@ -1055,7 +1055,7 @@ static bool is_in_help(const char *wanted)
     return false;
 }
 
-/* Every key of the table stands in the help; a key that begins others stands there with them. */
+/* Every key of the vi table must be in the help; keys after a prefix are listed together with it. */
 static void keys_in_help(void **state)
 {
     (void)state;

@@ -63,7 +63,7 @@ static void they_are_pooled_hidden_states(void **state)
             one += (double)values[k] * (double)values[k];
         }
         assert_true(fabs(one - 1) < 1e-5);
-        /* However many tokens a step takes: the same bits. */
+        /* The bits must not depend on how many tokens a step processes. */
         for (uint32_t n_logits = 1; n_logits <= 8; n_logits += 7) {
             whit_session *other = open_session(n_logits, true);
             assert_ok(whit_embed(other, ids, N, &options, again, &error), error);

@@ -17,7 +17,7 @@
 
 enum { MODEL = 0, N_TOKENS = 700 };
 
-/* Blocks of memory that the library holds. */
+/* Memory blocks that the library has not freed, and its allocations so far. */
 static long n_live, n_calls;
 
 static void *counting_alloc(void *user, size_t size_bytes, size_t align_bytes)
@@ -47,7 +47,7 @@ static int set_up(void **state)
     whit_error error;
     char path[64];
     whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
-    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* pages made large later count as touched */
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* huge pages would count untouched memory */
     if (random_model_make(MODEL, &writer, &config, &error) != WHIT_OK) return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
     return whit_model_open(path, &options, &model, &error) == WHIT_OK ? 0 : -1;
@@ -111,8 +111,8 @@ static reference open_reference(void)
     return r;
 }
 
-/* A head of n dimensions rotated to its place, or by so many. Of the angles the last ones are kept: neighbouring keys
- * are rotated by as much. */
+/* Rotates n elements of a head by the angles of RoPE at `place`, which may be a difference of positions. The last
+ * place's cosines are cached, because neighbouring keys are often rotated by the same. */
 static void rotate(const reference *r, const whit_node *rope, const double *x, uint32_t n, double place, double *out)
 {
     enum { PAIRS_MAX = 32 };
@@ -132,21 +132,21 @@ static void rotate(const reference *r, const whit_node *rope, const double *x, u
     }
 }
 
-/* What a query sees of a KV head: keys as they are at their own positions, and values, (N_TOKENS, HEAD_MAX). */
+/* The keys, rotated to their own positions, and the values of a KV head as queries read them, (N_TOKENS, HEAD_MAX). */
 enum { HEAD_MAX = 64, BLOCK = WHIT_KV_BLOCK_TOKENS };
 typedef struct seen_head {
     double keys[N_TOKENS][HEAD_MAX], values[N_TOKENS][HEAD_MAX];
 } seen_head;
 
-/* How a reference reads: the context, its sinks, and of a packed cache the type. */
+/* Settings of a reference run: the context, the sinks, and the cache's type and window. */
 typedef struct reading {
     uint32_t n_ctx, n_sinks, n_window;
     whit_kv_type kv;
     const whit_kernels *kernels;
-    bool leaves_sinks; /* wrong: they stay as far away as they are */
+    bool leaves_sinks; /* deliberately wrong: sinks keep their distance */
 } reading;
 
-/* Keys of an f16 block, and its values out of their rotated space. */
+/* Reads the keys and values of n positions of an f16 block; the values' Hadamard rotation is undone. */
 static void read_open(const void *block, uint32_t d, uint32_t n, double (*keys)[HEAD_MAX], double (*values)[HEAD_MAX])
 {
     const whit_kv_arrays at = whit_kv_block_arrays(WHIT_KV_F16, d, block);
@@ -161,7 +161,8 @@ static void read_open(const void *block, uint32_t d, uint32_t n, double (*keys)[
     }
 }
 
-/* The same of a closed block, position j; keys that are turned are as they were where the block begins. */
+/* Reads the key and values of position j of a closed block. If the type stores turned keys, the key is as at the
+ * block's first position. */
 static void read_closed(whit_kv_type kv, const void *block, uint32_t d, uint32_t j, double *key, double *values)
 {
     float value[HEAD_MAX];
@@ -191,8 +192,9 @@ static void read_closed(whit_kv_type kv, const void *block, uint32_t d, uint32_t
     for (uint32_t i = 0; i < d; i++) values[i] = (double)value[i];
 }
 
-/* What a packed cache makes of a KV head whose keys (before RoPE) and values begin at k and v: open, and closed, of
- * which the last block may be missing. */
+/* Computes what queries read of a KV head in a packed cache, from its keys (before RoPE) and values at k and v, whose
+ * rows are `stride` apart. `open` is as in f16 blocks, `closed` as in packed blocks; the last block of `closed` is
+ * missing if it is not full. */
 static void pack_head(const reference *r, const whit_node *rope, const reading *how, uint32_t d, const double *k,
                       const double *v, uint32_t stride, seen_head *open, seen_head *closed)
 {
@@ -224,7 +226,7 @@ static void pack_head(const reference *r, const whit_node *rope, const reading *
     }
 }
 
-/* Keys and values as they are. */
+/* The same for a cache that is not packed: rotated keys and unchanged values. */
 static void plain_head(const reference *r, const whit_node *rope, uint32_t d, const double *k, const double *v,
                        uint32_t stride, seen_head *open)
 {
@@ -253,7 +255,7 @@ static void attend(reference *r, const whit_node *node, const whit_node *rope, c
             double sum = 0, *out = y + row * width + head * d;
             for (uint32_t i = 0; i < d; i++) out[i] = 0;
             rotate(r, rope, q + row * width + head * d, d, last, query);
-            for (uint32_t place = 0; place <= last; place++) { /* of the cache */
+            for (uint32_t place = 0; place <= last; place++) { /* position in the cache */
                 const bool is_sink = row >= n_ctx && place < how->n_sinks;
                 const uint32_t t = row < n_ctx || is_sink ? place : row - (last - place);
                 const bool is_closed = whit_kv_is_packed(how->kv) && t >= WHIT_KV_SINKS &&
@@ -272,13 +274,13 @@ static void attend(reference *r, const whit_node *node, const whit_node *rope, c
     }
 }
 
-/* Logits of every position. */
+/* Returns the reference's logits of all positions, (N_TOKENS, n_vocab). */
 static const double *run_reference(reference *r, const int32_t *ids, const reading *how)
 {
     const whit_node *rope = NULL;
     for (uint32_t i = 0; i < r->graph->n_nodes; i++) {
         const whit_node *node = &r->graph->nodes[i];
-        if (node->op == WHIT_OP_ROPE) { /* not yet */
+        if (node->op == WHIT_OP_ROPE) { /* keys are rotated in attend */
             rope = node;
             memcpy(r->values[node->output], r->values[node->input[0]],
                    (size_t)r->n_rows * r->graph->values[node->output - 1].width * sizeof(double));
@@ -291,7 +293,7 @@ static const double *run_reference(reference *r, const int32_t *ids, const readi
     return r->values[r->graph->output];
 }
 
-/* Logits of all positions that an endless session gives. */
+/* Returns the logits of all positions from an endless session, (N_TOKENS, n_vocab); the caller frees them. */
 static float *run_session(whit_session_options options, const int32_t *ids)
 {
     enum { SLICE = 50 };
@@ -315,10 +317,10 @@ static float *run_session(whit_session_options options, const int32_t *ids)
 }
 
 typedef struct distance {
-    double most, rms; /* the largest difference, the root of the mean square */
+    double most, rms; /* largest difference, root mean square */
 } distance;
 
-/* Of the logits from position `from` on. */
+/* Compares the logits from position `from` on. */
 static distance difference(const float *logits, const double *expected, uint32_t from)
 {
     const size_t n_vocab = whit_model_vocab_size(model), first = from * n_vocab, n = N_TOKENS * n_vocab;
@@ -356,7 +358,7 @@ static void is_what_places_in_the_cache_give(void **state)
 
 enum { N_SHORT = 200, SHORT_CTX = 64, SHORT_SINKS = 4 };
 
-/* A model of one layer, under the decoder's program with `to` in place of `from`. */
+/* Opens a model of one layer whose family program is the decoder's with `from` replaced by `to`. */
 static whit_model *open_changed(const char *from, const char *to)
 {
     char path[] = "/tmp/whit-endless-XXXXXX";
@@ -377,7 +379,7 @@ static int32_t short_id(uint32_t position)
     return (int32_t)(position * 37 % 199);
 }
 
-/* Logits of position `position` of an endless session, into `logits` (n_vocab). */
+/* Computes the logits (n_vocab) of position `position` in an endless session. */
 static void run_to(const whit_model *of, uint32_t position, float *logits)
 {
     whit_error error;
@@ -398,7 +400,8 @@ static void are_near(const float *a, const float *b, size_t n, uint32_t position
         if (!(fabsf(a[i] - b[i]) <= 1e-4f)) fail_msg("position %u: %g for %g", position, (double)a[i], (double)b[i]);
 }
 
-/* Without RoPE the sinks are as far away as anything else: a session of what a query sees gives the same. */
+/* In a model without RoPE, logits must equal those of an ordinary session that is fed only the sinks and the last
+ * tokens of the context. */
 static void sinks_without_rope_stay_as_they_are(void **state)
 {
     (void)state;
@@ -426,7 +429,7 @@ static void sinks_without_rope_stay_as_they_are(void **state)
     whit_model_close(plain);
 }
 
-/* Keys that are scaled behind RoPE are rotated all the same. */
+/* Keys that are scaled after RoPE must still be rotated. */
 static void sinks_of_scaled_keys_are_rotated(void **state)
 {
     (void)state;
@@ -443,9 +446,9 @@ static void sinks_of_scaled_keys_are_rotated(void **state)
 
 /* ---- packed caches --------------------------------------------------------------------------- */
 
-/* What queries see of a packed cache is known exactly, but they and their weights are rounded to integers, and a key
- * that lies between two codes may get the other one: logits are near in the mean, and far from those of other
- * readings. */
+/* The reference knows the cache's keys and values exactly; but the session rounds queries and weights to integers, and
+ * a key near the middle between two codes may get the other code. So logits must be near in the root mean square, and
+ * far from those of wrong readings. */
 static void packed_caches_are_what_places_give(void **state)
 {
     (void)state;
@@ -487,7 +490,7 @@ static void packed_caches_are_what_places_give(void **state)
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-/* Of the class that has most. */
+/* Returns the blocks in use in the class of cache that has most of them. */
 static uint32_t blocks_in_use(const whit_session *session)
 {
     uint32_t most = 0;
@@ -500,7 +503,8 @@ static uint32_t blocks_in_use(const whit_session *session)
     return most;
 }
 
-/* One hash of logits: whatever the batches, the level, the threads; and no byte more after the first lap. */
+/* Logits must have the same bits for all batches, CPU levels and thread counts, and no memory may be allocated after
+ * twice the context. */
 static void bits_and_memory_stay(void **state)
 {
     (void)state;
@@ -545,7 +549,7 @@ static void bits_and_memory_stay(void **state)
     }
 }
 
-/* Of memory that is no file's. */
+/* Returns the resident bytes of the process that belong to no file. */
 static uint64_t resident_bytes(void)
 {
     unsigned long long size, resident, shared;
@@ -556,8 +560,8 @@ static uint64_t resident_bytes(void)
     return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* prose-6M reads its own text again and again, WHIT_TOKENS of them: every logit is a number (a step says so where one
- * is not), what the library holds stays the same to the byte, and nothing more is touched. */
+/* prose-6M reads n tokens of its own text, which is repeated. Every logit must be finite (otherwise the step returns an
+ * error); the library's allocations and the resident memory must not grow. */
 static void read_on(whit_kv_type kv, whit_model *prose, const int32_t *ids, size_t n_ids, uint64_t n)
 {
     enum { C = 256, SLICE = 256 };
@@ -566,7 +570,7 @@ static void read_on(whit_kv_type kv, whit_model *prose, const int32_t *ids, size
     whit_session *session;
     whit_session_options wanted = endless(kv, C, 4);
     wanted.n_logits = SLICE;
-    wanted.n_threads = 1; /* others touch their scratch when they first get to work */
+    wanted.n_threads = 1; /* threads touch their scratch only at work */
     assert_ok(whit_session_open(prose, &wanted, &session, &error), error);
     uint64_t resident = 0;
     long live = 0, calls = 0;
@@ -580,8 +584,8 @@ static void read_on(whit_kv_type kv, whit_model *prose, const int32_t *ids, size
                   (unsigned long long)n, (unsigned long long)resident, (unsigned long long)resident_bytes());
     assert_int_equal(n_live, live);
     assert_int_equal(n_calls, calls);
-#ifndef __SANITIZE_ADDRESS__                           /* its own tables grow */
-    assert_true(resident_bytes() <= resident + 65536); /* pages of stacks and of what prints */
+#ifndef __SANITIZE_ADDRESS__                           /* the sanitizer's own tables grow */
+    assert_true(resident_bytes() <= resident + 65536); /* stacks and output */
 #endif
     whit_session_close(session);
 }
@@ -629,8 +633,8 @@ static void feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t 
     assert_ok(whit_session_step(session, tokens, k, &error), error);
 }
 
-/* To a place near the end, to one of the context's first tokens and to one between, by truncation, sharing and reuse:
- * wherever a sequence stands then, it goes on with the bits of one that never was elsewhere. */
+/* Goes back to a place near the end, to one of the context's first tokens and to places between, by truncation, sharing
+ * and reuse. From the position reached, a sequence must compute the same bits as one that was only fed these tokens. */
 static void goes_back_exactly(void **state)
 {
     (void)state;

@@ -27,7 +27,7 @@ static bool is_unfinished(void *user)
     return false;
 }
 
-/* Sends comments of an event stream, a few a second, on every connection. */
+/* Sends comments of an event stream, a few per second, on every connection. */
 static void serve_comments(int listening)
 {
     static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
@@ -75,7 +75,8 @@ static void test_trickle(void **state)
     close(listening);
 }
 
-/* The file of authorities: a variable's first, else that of whatever distribution this is. */
+/* Finds the file of certificate authorities: one that a variable names comes first, then the known places of
+ * distributions. */
 static void test_certificates(void **state)
 {
     static const char *const places[][2] = {
@@ -91,7 +92,7 @@ static void test_certificates(void **state)
     unsetenv("SSL_CERT_FILE");
     assert_false(whit_certificates_find(root, found, sizeof found, &is_chosen));
     assert_string_equal(found, "");
-    for (size_t i = sizeof places / sizeof *places; i-- > 0;) { /* the first place comes before later ones */
+    for (size_t i = sizeof places / sizeof *places; i-- > 0;) { /* an earlier place has priority */
         snprintf(command, sizeof command, "mkdir -p %s%s", root, places[i][0]);
         assert_int_equal(system(command), 0);
         snprintf(path, sizeof path, "%s%s%s", root, places[i][0], places[i][1]);
@@ -100,7 +101,7 @@ static void test_certificates(void **state)
         assert_string_equal(found, path);
         assert_false(is_chosen);
     }
-    assert_false(whit_certificates_find(root, found, 20, &is_chosen)); /* no part of a path */
+    assert_false(whit_certificates_find(root, found, 20, &is_chosen)); /* a path that does not fit is not cut */
     setenv("CURL_CA_BUNDLE", "/b.pem", 1);
     assert_true(whit_certificates_find(root, found, sizeof found, &is_chosen) && is_chosen);
     assert_string_equal(found, "/b.pem");

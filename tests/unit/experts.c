@@ -36,19 +36,19 @@ static void routers_choose_as_stated(void **state)
     (void)state;
     whit_router r = {.n_experts = 5, .n_used = 3, .is_normalised = true, .factor = 2, .scales = scales};
     whit_route_token(&r, logits, scores, experts, weights);
-    assert_int_equal(experts[0], 1); /* the lower of two equal ones first */
+    assert_int_equal(experts[0], 1); /* of two equal experts the lower index comes first */
     assert_int_equal(experts[1], 2);
     assert_int_equal(experts[2], 4);
     for (int i = 0; i < 3; i++) sum += weights[i] / scales[experts[i]];
     assert_true(fabsf(sum - 2) < 1e-6f);
     assert_true(fabsf(weights[0] / 2 - weights[1] / 3) < 1e-6f);
-    /* The bias decides who is chosen, and is not in the weights. */
+    /* The bias affects which experts are chosen, not their weights. */
     r = (whit_router){.n_experts = 5, .n_used = 2, .is_sigmoid = true, .factor = 1, .choice = choice};
     whit_route_token(&r, logits, scores, experts, weights);
     assert_int_equal(experts[0], 3);
     assert_int_equal(experts[1], 1);
     assert_true(fabsf(weights[0] - 0.119203f) < 1e-6f && fabsf(weights[1] - 0.952574f) < 1e-6f);
-    /* Whatever the logits are, experts are distinct and exist. */
+    /* For any logits, the chosen experts must be distinct and exist. */
     const float odd[5] = {NAN, INFINITY, -INFINITY, NAN, INFINITY};
     r.n_used = 5;
     whit_route_token(&r, odd, scores, experts, weights);
@@ -77,7 +77,7 @@ static void convert(const char *from, const char *to)
     whit_source_close(&source);
 }
 
-/* The last logits (n_vocab) of each of n sequences from `first` on, all of which run side by side. */
+/* Computes the last logits (n_vocab) of each of n sequences from `first` on, in one session. */
 static void run_beside(const whit_model *model, uint32_t first, uint32_t n, const char *cpu, uint32_t n_threads,
                        uint32_t n_batch, float *logits)
 {
@@ -137,7 +137,7 @@ static void neighbours_change_no_bit(void **state)
     }
 }
 
-/* A bucket's kernel serves every number of rows of the bucket, so its scratch must suffice for the largest. */
+/* A kernel is chosen by a bucket of row counts, so its scratch must suffice for the largest count. */
 static void scratch_suffices_for_all_rows(void **state)
 {
     enum { N_ROWS = 13 };
@@ -173,7 +173,7 @@ static void read_all(const char *path, whit_buf *bytes)
     assert_ok(whit_read_file(path, (size_t)4 << 20, bytes, &error), error);
 }
 
-/* The place after `text` in bytes. */
+/* Returns the address after the first `text` in bytes. */
 static uint8_t *find_after(const whit_buf *bytes, const char *text)
 {
     uint8_t *at = memmem(bytes->data, bytes->size_bytes, text, strlen(text));
@@ -193,7 +193,7 @@ static void assert_refused(const char *path, const char *word)
 static void damaged_folders_are_refused(void **state)
 {
     static const struct {
-        const char *folder, *file, *from, *to, *word; /* from and to have one length */
+        const char *folder, *file, *from, *to, *word; /* from and to have the same length */
     } cases[] = {
         {"qwen3-moe", "config.json", "\"num_experts\": 8", "\"num_experts\": 0", "of 0 experts"},
         {"qwen3-moe", "config.json", "\"num_experts\": 8", "\"num_experts\": 7", "but the model has 7 experts"},
@@ -243,7 +243,7 @@ static void damaged_files_are_refused(void **state)
 {
     static const struct {
         const char *name;
-        uint32_t skipped, value; /* bytes after the name, and the u32 there */
+        uint32_t skipped, value; /* bytes after the name, and the u32 to write there */
         const char *word;
     } cases[] = {
         {"qwen3moe.expert_count", 4, 0, "of 0 experts"},
@@ -253,7 +253,7 @@ static void damaged_files_are_refused(void **state)
         {"qwen3moe.expert_used_count", 4, 0, "0 of 8 experts"},
         {"qwen3moe.expert_feed_forward_length", 4, 33, "33 rows"},
         {"qwen3moe.expert_feed_forward_length", 4, 0, "width 0"},
-        {"blk.0.ffn_gate_inp.weight", 4, 64, "router"}, /* the row length of the router */
+        {"blk.0.ffn_gate_inp.weight", 4, 64, "router"}, /* the router's row length */
         {"blk.0.ffn_up_exps.weight", 12, 16, "expert_up"},
     };
     (void)state;

@@ -47,7 +47,7 @@ static void compare_weights(const whit_model *a, const whit_model *b, uint32_t i
     }
 }
 
-/* True where it can be exported. */
+/* Exports random model i in a codec (coded) and imports it again. Returns false when it cannot be exported. */
 static bool comes_back(uint32_t i, const char *coded)
 {
     whit_ndf_writer *writer;
@@ -88,7 +88,7 @@ static void exports_are_the_model_or_refused(void **state)
 
 /* ---- tokenizers ------------------------------------------------------------------------------ */
 
-/* Byte-level BPE in which no merges give "xyz". */
+/* Opens a byte-level BPE tokenizer in which no merges give "xyz". */
 static void open_tokenizer(const char *pattern, bool ignore_merges, const char *added, opened *it)
 {
     whit_buf json = {0};
@@ -110,7 +110,7 @@ static void open_tokenizer(const char *pattern, bool ignore_merges, const char *
     whit_buf_free(&json);
 }
 
-/* Into a file and back. */
+/* Writes a tokenizer into a GGUF file and opens it again. */
 static whit_status bring_back(const opened *from, opened *to, whit_error *error)
 {
     whit_gguf_writer writer;
@@ -165,8 +165,8 @@ static void tokenizers_come_back_or_are_refused(void **state)
         if (status == WHIT_OK) close_tokenizer(&of[1]);
         close_tokenizer(&of[0]);
     }
-    assert_int_not_equal(n_ids[0], n_ids[1]); /* the text tells the two apart */
-    /* That there is no first and no last token comes back, too, where readers would have theirs. */
+    assert_int_not_equal(n_ids[0], n_ids[1]); /* the text distinguishes the two settings */
+    /* A tokenizer without first and last tokens must still have none; readers' defaults would add them. */
     static const whit_text pieces[] = {{"<unk>", 5}, {"x", 1}, {"y", 1}, {"xy", 2}};
     static const float scores[] = {0, -2, -3, -1};
     static const int32_t types[] = {2, 1, 1, 1};

@@ -8,7 +8,7 @@
 #include "model/export_gguf.h"
 #include "runtime/session.h"
 
-/* Logits of the prompt of the model at `path`, and their number; the caller frees. */
+/* Returns the logits of the prompt for the model at `path`, and their number n; the caller frees them. */
 static float *run_prompt(const char *path, size_t *n)
 {
     whit_session_options options = whit_session_options_default();
@@ -36,7 +36,8 @@ static void text_of(char out[128], const char *text, size_t n)
     snprintf(out, 128, "%.*s", (int)(n < 127 ? n : 127), text);
 }
 
-/* Keys of the architecture: the same names and numbers. feed_forward_length means nothing in a mixture. */
+/* Keys of the architecture must have the same names and numbers. feed_forward_length is ignored in a mixture of
+ * experts. */
 static void compare_keys(const whit_gguf *have, const whit_gguf *wanted, const char *architecture)
 {
     for (size_t i = 0; i < wanted->n_keys; i++) {
@@ -56,7 +57,8 @@ static void compare_keys(const whit_gguf *have, const whit_gguf *wanted, const c
     }
 }
 
-/* Whether a tensor is a key or value matrix of a layer that reads those of another layer: nobody reads it. */
+/* Returns whether a tensor is a key or value matrix of a layer that uses the cache of another layer; such a matrix is
+ * never read. */
 static bool is_unread(const whit_gguf *gguf, const char *name)
 {
     uint64_t n_layers = 0, n_shared = 0;
@@ -69,7 +71,7 @@ static bool is_unread(const whit_gguf *gguf, const char *name)
     return strncmp(part, "attn_k", 6) == 0 || strncmp(part, "attn_v", 6) == 0;
 }
 
-/* The same tensors of the same shapes; those of F32 hold the same numbers. */
+/* Tensors must have the same names and shapes, and F32 tensors the same numbers. */
 static void compare_tensors(const whit_gguf *have, const whit_gguf *wanted)
 {
     size_t n_unread = 0;

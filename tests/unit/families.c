@@ -7,7 +7,7 @@
 #include "model/families.h"
 #include "test.h"
 
-/* A made-up model: names decide shapes, no weights exist. */
+/* A made-up model of shapes only: the shape follows from a tensor's name, and there are no weights. */
 struct shapes {
     whit_config config;
     char (*names)[WHIT_VALUE_NAME_BYTES];
@@ -114,7 +114,7 @@ static whit_graph begin(struct shapes *s, whit_error *error)
     return graph;
 }
 
-/* The program of our own families, which is compiled with the library, as a text. */
+/* Returns the text of the program of the library's own families, which is also compiled into it. */
 static const char *decoder_text(void)
 {
     static char text[16384];
@@ -167,7 +167,7 @@ static void programs_state_what_c_states(void **state)
     }
 }
 
-/* Refused with a line that contains `message`. */
+/* Checks that a program is refused with a line that contains `message`. */
 static void refused(const char *program, const char *message)
 {
     struct shapes s = shapes_of("any", 1);
@@ -230,7 +230,7 @@ static void opening_is_quick(void **state)
         struct shapes s = shapes_of("llama", 24);
         whit_error error = {0};
         whit_graph warm = begin(&s, &error);
-        build_in_c(&s.config, &warm); /* names are found */
+        build_in_c(&s.config, &warm); /* brings the code into the CPU's caches */
         for (int way = 0; way < WAYS; way++) {
             whit_graph graph = begin(&s, &error);
             s.config.program = way == BY_TEXT ? decoder_text() : NULL;
@@ -249,7 +249,8 @@ static void opening_is_quick(void **state)
     print_message("24 layers: %.0f us by calls in C, %.0f us compiled, %.0f us from text\n", (double)best[IN_C] * 1e-3,
                   (double)best[COMPILED] * 1e-3, (double)best[BY_TEXT] * 1e-3);
 #ifdef NDEBUG
-    assert_true(best[BY_TEXT] < best[IN_C] + 1000000); /* reading, checking and running it: under a millisecond */
+    /* reading, checking and running the text must take less than a millisecond */
+    assert_true(best[BY_TEXT] < best[IN_C] + 1000000);
 #endif
 }
 

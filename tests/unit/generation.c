@@ -17,7 +17,7 @@ static whit_adapter *adapters[2];
 
 /* ---- what a generation says ------------------------------------------------------------------ */
 
-/* Every event in order, as bytes: ids, text, log-probabilities, the finish. */
+/* All events in order, as bytes: ids, text, log-probabilities, the end. */
 struct log {
     uint8_t bytes[LOG_BYTES];
     size_t n;
@@ -46,7 +46,8 @@ static bool on_token(void *user, int32_t id)
     return true;
 }
 
-/* A stage that depends on all tokens before: bans ids by a hash of them, and ends after `last`. */
+/* A sampling stage that depends on all earlier tokens: it bans ids by a hash of them, and ends the text after
+ * `last`. */
 struct hash_stage {
     uint64_t hash;
     uint32_t n, last, n_applied;
@@ -71,7 +72,7 @@ static whit_status hash_accept(void *user, int32_t id, bool *end, whit_error *er
     return WHIT_OK;
 }
 
-/* One of eight ways to generate. */
+/* The prompt and options of one of eight generations. */
 struct way {
     int32_t ids[160];
     size_t n_ids;
@@ -110,7 +111,7 @@ static void make_way(struct way *way, uint32_t k)
     way->options.logprobs = k == 1 || k == 7;
     way->options.n_top_logprobs = k;
     way->stops[0] = k == 0 ? "the" : "zz";
-    way->stops[1] = k == 1 ? "Cv" : k == 5 ? "theand" : "e."; /* seen in what these two say */
+    way->stops[1] = k == 1 ? "Cv" : k == 5 ? "theand" : "e."; /* both occur in these outputs */
     way->options.stop = way->stops;
     way->options.n_stop = k % 4 ? 1 + k % 2 : 2;
     if (k == 2 || k == 7) {
@@ -159,7 +160,7 @@ static whit_session *open_session(uint32_t n_sequences, uint32_t n_batch, uint32
     return session;
 }
 
-/* Generates by whit_generate, or where log-probabilities are wanted by steps of its own tokens. */
+/* Generates by whit_generate; if log-probabilities are wanted, steps a generation by hand. */
 static void run_alone(struct log *log, uint32_t k)
 {
     whit_error error;
@@ -195,7 +196,7 @@ static void run_alone(struct log *log, uint32_t k)
     free(way);
 }
 
-/* All together; some begin later than others. */
+/* Runs all generations in one session; if `staggered`, some begin later than others. */
 static void run_together(struct log *logs, uint32_t n_batch, uint32_t n_logits, bool staggered)
 {
     whit_error error;
@@ -257,7 +258,7 @@ static void eight_together_say_what_each_says_alone(void **state)
         ended |= alone[k].finish == WHIT_FINISH_END;
         assert_true(alone[k].n_generated > 0);
     }
-    assert_true(stopped && ended); /* else less was tested than it seems */
+    assert_true(stopped && ended); /* otherwise the test would check less than it claims */
     for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++) {
         run_together(logs, sessions[i].n_batch, sessions[i].n_logits, sessions[i].staggered);
         assert_alike(logs);
@@ -265,7 +266,7 @@ static void eight_together_say_what_each_says_alone(void **state)
     free(logs);
 }
 
-/* Of two logits' users with room for one in a step, each gets its own in every call. */
+/* Two sequences want logits and a step has room for one: each must still get its own in every call. */
 static void prompts_are_not_starved_of_logits(void **state)
 {
     (void)state;
@@ -354,7 +355,7 @@ static void guesses_go_through_stages(void **state)
         assert_int_equal(n, n_expected);
         assert_memory_equal(ids, expected, n * sizeof *ids);
         assert_int_equal(hash.n, 35);
-        assert_int_equal(hash.n_applied, 35); /* nothing was applied that was not picked */
+        assert_int_equal(hash.n_applied, 35); /* the stage only sees tokens that were picked */
         whit_generation_close(g);
         whit_session_close(session);
         whit_sampler_close(way->sampler);
@@ -474,7 +475,7 @@ static void a_full_context_and_a_moved_sequence_are_said(void **state)
     while (n_open) assert_ok(whit_generations_step(session, &g, 1, &n_open, &error), error);
     assert_int_equal(whit_generation_error(g)->status, WHIT_ERROR_LIMIT);
     whit_generation_ids(g, &n);
-    assert_int_equal(n, N_CTX + 1); /* the last was picked, but does not fit */
+    assert_int_equal(n, N_CTX + 1); /* the last token was picked, but has no room */
     whit_generation_close(g);
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
 
@@ -551,14 +552,14 @@ static void text_held_back_is_given_out_where_a_step_fails(void **state)
     char stop[16] = {0};
     assert_int_equal(run_cancelled(&plain, 20, NULL, 0), WHIT_OK);
     assert_true(plain.n > 4);
-    memcpy(stop, plain.text + plain.n - 4, 4); /* what might begin this is held back at the end */
+    memcpy(stop, plain.text + plain.n - 4, 4); /* its begin is held back at the end */
     strcpy(stop + 4, "never");
     assert_int_equal(run_cancelled(&cut, 200, stop, 20), WHIT_ERROR_CANCELLED);
     assert_int_equal(cut.n, plain.n);
     assert_memory_equal(cut.text, plain.text, plain.n);
 }
 
-/* Text that nobody takes piles up until memory ends; then the guesses are taken back, too. */
+/* Text that nobody reads accumulates until memory is exhausted; then guessed tokens must be removed, too. */
 static void no_memory_leaves_the_sequence_as_the_output_says(void **state)
 {
     (void)state;
@@ -592,7 +593,7 @@ static void no_memory_leaves_the_sequence_as_the_output_says(void **state)
     assert_int_equal(whit_generation_error(g)->status, WHIT_ERROR_MEMORY);
     whit_generation_ids(g, &n_ids);
     assert_true(n_ids > 500);
-    assert_int_equal(whit_session_position(session, 0), n_ids - 1); /* the last was not fed */
+    assert_int_equal(whit_session_position(session, 0), n_ids - 1); /* the last token was not fed */
     whit_generation_text(g, &n_text);
     assert_true(n_text > 4000);
     failing.n_left = LONG_MAX;
@@ -660,7 +661,7 @@ static void logprobs_are_those_of_a_softmax(void **state)
     whit_logprob entries[4];
     whit_error error;
     assert_ok(whit_logprobs(logits, 5, 1, 3, entries, &error), error);
-    double sum = 0; /* of exp, from the definition */
+    double sum = 0; /* the sum of exp, as in the definition */
     for (int i = 0; i < 5; i++) sum += exp(logits[i]);
     assert_int_equal(entries[0].id, 1);
     assert_int_equal(entries[1].id, 2);
@@ -674,7 +675,8 @@ static void logprobs_are_those_of_a_softmax(void **state)
     assert_int_equal(whit_logprobs(bad, 2, 0, 0, entries, &error), WHIT_ERROR_NUMERIC);
 }
 
-/* Of every token of the prompt, however it is cut: those of the logits in front of it. */
+/* Every token of a prompt gets its log-probability from the logits before it, however the prompt is split into
+ * steps. */
 static void a_prompt_has_logprobs_too(void **state)
 {
     (void)state;
@@ -725,7 +727,7 @@ static void further_end_tokens_end(void **state)
     (void)state;
     whit_error error;
     struct way *way = malloc(sizeof *way);
-    make_way(way, 3); /* greedy */
+    make_way(way, 3); /* greedy sampling */
     way->options.n_stop = 0;
     int32_t picked[2];
     for (int run = 0; run < 2; run++) {

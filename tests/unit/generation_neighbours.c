@@ -17,7 +17,7 @@ struct answer {
     whit_logprob logprobs[N_ANSWER * (1 + N_TOP)];
 };
 
-/* A greedy generation in a sequence of a session. */
+/* A greedy generation in one sequence of a session. */
 struct part {
     whit_sampler *sampler;
     whit_generation *generation;
@@ -107,7 +107,8 @@ static void assert_answers(const struct part *part, const struct answer *expecte
     assert_memory_equal(&found, expected, sizeof found);
 }
 
-/* Sequence 1 is damaged in its prompt, and another time in the middle of its answer; then it answers something else. */
+/* Damages sequence 1 in its prompt or in the middle of its answer; after that it answers another prompt. The others
+ * must be unaffected. */
 static void damage_beside_others(whit_kv_type kv, uint32_t window, uint32_t n_batch, bool in_prompt,
                                  const struct answer expected[3])
 {
@@ -125,7 +126,7 @@ static void damage_beside_others(whit_kv_type kv, uint32_t window, uint32_t n_ba
     if (!in_prompt) assert_ok(whit_session_mount(session, 1, &mount, 1, &error), error);
     while (!whit_generation_finished(parts[1].generation)) step_all(session, parts, 3);
     assert_damaged(&parts[1]);
-    if (!in_prompt) { /* what was right before stays */
+    if (!in_prompt) { /* tokens before the damage remain */
         const int32_t *ids = whit_generation_ids(parts[1].generation, &n_ids);
         assert_memory_equal(ids, expected[1].ids, n_ids * sizeof *ids);
     }
@@ -156,7 +157,8 @@ static void damage_stays_with_its_own(void **state)
     free(expected);
 }
 
-/* As many generate as a step has tokens, or more: a prompt advances by a token in every call all the same. */
+/* With as many generating sequences as a step has tokens, or more, a prompt must still advance by a token in every
+ * call. */
 static void prompts_advance_in_every_call(void **state)
 {
     (void)state;

@@ -45,7 +45,7 @@ static double k_type(const uint8_t *b, int j, int code)
     return (double)((float)(half_at(b) * scale * code) - (float)(half_at(b + 2) * minimum));
 }
 
-/* Little-endian number of n bits at any bit position. */
+/* Returns the little-endian number of n bits at bit `first`. */
 static unsigned bits(const uint8_t *bytes, int first, int n)
 {
     unsigned value = 0;
@@ -53,7 +53,8 @@ static unsigned bits(const uint8_t *bytes, int first, int n)
     return value;
 }
 
-/* The sign of weight j of eight from seven bits: the eighth makes their number even. */
+/* Returns the sign of weight j of eight, which seven bits encode: the eighth sign makes the number of minus signs
+ * even. */
 static int even_sign(unsigned seven, int j)
 {
     return (j < 7 ? seven >> j & 1 : (unsigned)__builtin_popcount(seven) & 1) ? -1 : 1;
@@ -71,7 +72,7 @@ static double e2m1(unsigned q)
     return q & 8 ? -values[q & 7] : values[q];
 }
 
-/* Types of codebooks and of four-bit floats: `at` is the eight weights that j is in, `in` its place there. */
+/* Returns weight j of a block of a type with a codebook or four-bit floats. */
 static double codebook_element(whit_ggml_kind kind, const uint8_t *b, int j)
 {
     static const int nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
@@ -124,7 +125,7 @@ static double codebook_element(whit_ggml_kind kind, const uint8_t *b, int j)
     }
 }
 
-/* Weight j of a block; sums are rounded to float32 once, like the decoder's. */
+/* Returns weight j of a block; the result is rounded to float32 once, as in the decoder. */
 static float element(whit_ggml_kind kind, const uint8_t *b, int j, float row_scale)
 {
     static const int nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
@@ -272,7 +273,7 @@ static void i2_s_blocks_run_over_row_ends(void **state)
     free(data);
 }
 
-/* Packs a tensor in its twin's codec and reads it back. */
+/* Packs a tensor in the codec of its twin (the equivalent type of the library) and compares the values. */
 static void check_twin(const whit_ggml_view *view, const whit_ggml_twin *twin)
 {
     whit_error error;
@@ -360,11 +361,12 @@ static void twins_depend_on_content(void **state)
     check_twin(&view, &twin);
     free(data);
 
-    /* Several groups of a block with one scale: a row of the narrowed twin has one field, whatever its blocks have. */
+    /* When several groups of a block have one scale, the rows of the narrowed twin have one scale, whatever the blocks
+     * have. */
     data = random_tensor(WHIT_GGML_IQ3_S, n_cols, n_rows, &size, &rng);
     for (uint64_t i = 0; i < size; i += 110) {
         memset(data + i + 106, 0, 4);
-        memcpy(data + i, "\x00\x78", 2); /* 32768: u5 cannot hold 16 times as much */
+        memcpy(data + i, "\x00\x78", 2); /* 32768: u5 cannot store 16 times it */
     }
     view = (whit_ggml_view){WHIT_GGML_IQ3_S, n_cols, n_rows, data};
     assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
@@ -395,13 +397,13 @@ static void twins_depend_on_content(void **state)
     free(data);
 }
 
-/* IQ3 in codecs of fewer bits where their factors are f16, else in int8. */
+/* IQ3 types get codecs of fewer bits if their factors fit f16, otherwise int8. */
 static void iq3_keeps_few_bits(void **state)
 {
     (void)state;
     static const struct {
         whit_ggml_kind kind;
-        uint16_t half; /* d of one block; all others are 2^-6 */
+        uint16_t half; /* d of one block; the others have 2^-6 */
         whit_codec codec;
     } cases[] = {
         {WHIT_GGML_IQ3_S, 0x2400, WHIT_CODEC_U5},   {WHIT_GGML_IQ3_S, 0x0001, WHIT_CODEC_U5},
@@ -447,7 +449,7 @@ static void sizes_are_checked(void **state)
     assert_null(whit_ggml_refusal(99));
 }
 
-/* Every value of a folder's tensors, and of their twins. */
+/* Checks every value of a folder's tensors, and of their twins. */
 static void check_goldens(const char *folder, size_t n_tensors)
 {
     whit_error error;
@@ -485,8 +487,8 @@ static void goldens_are_met(void **state)
     check_goldens("weight-types-more", 12);
 }
 
-/* Every type that a codec keeps as it is: bytes to the codec's terms, and back to bytes of the same values; a second
- * time to the same bytes (a first may have had a zero spelled as minus zero). */
+/* For every type that a codec stores exactly: decoding to the codec's fields and encoding gives bytes of the same
+ * values; a second round gives the same bytes (in the first, minus zero may become zero). */
 static void native_rows_return(void **state)
 {
     (void)state;
@@ -525,7 +527,7 @@ static void native_rows_return(void **state)
     assert_int_equal(n_kinds, 14);
 }
 
-/* Bytes to codes and back to the same bytes. */
+/* Decodes bytes to codes and encodes these to the same bytes. */
 static void encoders_invert_decoders(void **state)
 {
     (void)state;
@@ -543,12 +545,12 @@ static void encoders_invert_decoders(void **state)
         decode_row(&encoded, 0, codes_again, scales_again);
         assert_memory_equal(codes, codes_again, n_cols);
         assert_memory_equal(scales, scales_again, n_cols / group * 4);
-        /* Random TQ1_0 bytes have several spellings; encoded ones have one. */
+        /* Random TQ1_0 bytes may have several encodings of one value; encoded bytes have one. */
         assert_true(whit_ggml_encode_codes(kinds[i], n_cols, codes_again, scales_again, group, third));
         assert_memory_equal(third, again, size);
         if (kinds[i] != WHIT_GGML_TQ1_0) assert_memory_equal(again, data, size);
 
-        /* What does not fit is told. */
+        /* Values that the type cannot store must be reported. */
         const float one[1] = {0.5f}, thirds[1] = {1.0f / 3};
         assert_true(whit_ggml_encode_codes(kinds[i], n_cols, codes, one, n_cols, third));
         assert_false(whit_ggml_encode_codes(kinds[i], n_cols, codes, thirds, n_cols, third));
@@ -573,7 +575,7 @@ static void encoders_invert_decoders(void **state)
     assert_false(whit_ggml_encode_floats(WHIT_GGML_Q8_0, 3, values, out));
 }
 
-/* Other programs' blocks, decoded and encoded: the same bytes. */
+/* Decoding and encoding blocks of other programs must give the same bytes. */
 static void encoders_write_what_others_write(void **state)
 {
     (void)state;

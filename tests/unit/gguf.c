@@ -16,7 +16,7 @@ static whit_gguf *open_sample(const uint8_t *bytes, size_t size)
     return gguf;
 }
 
-/* Refused, and the message has each of the words. */
+/* Checks that the file is refused with a message that contains both words. */
 static void assert_refused(const void *bytes, size_t size, const char *first, const char *second)
 {
     whit_gguf *gguf = (whit_gguf *)1;
@@ -199,7 +199,7 @@ static void absurd_numbers_are_refused(void **state)
     assert_refused(bytes, size, "tensor q8: type id 36", "I2_S");
     FRESH(), bytes[find(bytes, size, "q8") + 2 + 4 + 16] = 12;
     assert_refused(bytes, size, "tensor q8", "do not divide");
-    FRESH(), bytes[find(bytes, size, "q8") + 2 + 4] = 64; /* twice as long a row */
+    FRESH(), bytes[find(bytes, size, "q8") + 2 + 4] = 64; /* a row twice as long */
     assert_refused(bytes, size, "tensor q8", "overlap tensor tq2");
     FRESH(), bytes[find(bytes, size, "q8") + 2 + 4 + 16 + 4] = 0;
     assert_refused(bytes, size, "same offset", "");
@@ -222,7 +222,7 @@ static void absurd_numbers_are_refused(void **state)
 
 static void try_open(const uint8_t *bytes, size_t size)
 {
-    /* An exact allocation: a read past the end is seen. */
+    /* The allocation has the exact size, so that sanitizers see a read beyond it. */
     uint8_t *copy = malloc(size ? size : 1);
     memcpy(copy, bytes, size);
     whit_gguf *gguf;
@@ -241,7 +241,7 @@ static void every_truncation_is_refused(void **state)
     (void)state;
     size_t size;
     uint8_t *bytes = make_sample_gguf(32, &size);
-    size_t used = size - 30; /* the last tensor's end: only padding follows */
+    size_t used = size - 30; /* end of the last tensor; padding follows */
     for (size_t cut = 0; cut < used; cut++) assert_refused(bytes, cut, "", "");
     for (size_t cut = used; cut <= size; cut++) whit_gguf_close(open_sample(bytes, cut));
     free(bytes);
@@ -271,7 +271,7 @@ static void every_flipped_bit_and_many_bytes_are_survived(void **state)
 
 /* ---- type ids that collide ------------------------------------------------------------------ */
 
-/* Two tensors of an id, of n_cols x n_rows each, with data of their own size. */
+/* Writes a file with two tensors of type `id`, n_cols x n_rows each, and data_bytes of data for each. */
 static uint8_t *make_collision(uint32_t id, uint64_t n_cols, uint64_t n_rows, const uint8_t *data, uint64_t data_bytes,
                                size_t *size)
 {
@@ -314,7 +314,7 @@ static void ids_are_decided_by_stride(void **state)
         {39, 128, 8, 32 * 8, -1},
     };
     uint8_t data[8192];
-    memset(data, 0x2C, sizeof data); /* as a half: 0.06 */
+    memset(data, 0x2C, sizeof data); /* as f16: 0.06 */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size;
         uint8_t *bytes =
@@ -337,12 +337,12 @@ static void ids_are_decided_by_stride(void **state)
     }
 }
 
-/* 36 and 34 bytes are both padded to 64: the bytes behind and the scales tell. */
+/* 36 and 34 bytes are both padded to 64: the padding and the scales must decide. */
 static void ids_are_decided_by_content_where_strides_agree(void **state)
 {
     (void)state;
     uint8_t upstream[36], prism[34];
-    memset(upstream, 0xE4, sizeof upstream); /* as a half: below zero */
+    memset(upstream, 0xE4, sizeof upstream); /* as f16: below zero */
     memset(prism, 0xE4, sizeof prism);
     memcpy(upstream, "\x00\x2C", 2);
     memcpy(upstream + 18, "\x00\x2C", 2);
@@ -403,7 +403,7 @@ static void split_sets_open_together(void **state)
     write_split(folder, 0, 3, 0, "a");
     write_split(folder, 1, 3, 1, "b");
     write_split(folder, 2, 3, 2, "c");
-    for (unsigned i = 1; i <= 3; i++) { /* any of them leads to all */
+    for (unsigned i = 1; i <= 3; i++) { /* any part opens the whole */
         snprintf(path, sizeof path, "%s/m-%05u-of-00003.gguf", folder, i);
         assert_ok(whit_gguf_open(path, NULL, &gguf, &error), error);
         assert_int_equal(gguf->n_tensors, 3);

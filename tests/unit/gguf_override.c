@@ -49,7 +49,7 @@ static int64_t read_integer(const whit_gguf *gguf, const char *name)
     return value;
 }
 
-/* Every type replaces a key of any type and adds new ones, whose names are found among the others. */
+/* An override of any type may replace a key of any type or add a key; keys are found by name after that. */
 static void values_replace_and_add(void **state)
 {
     (void)state;
@@ -73,12 +73,12 @@ static void values_replace_and_add(void **state)
     assert_true(truth);
     assert_text(gguf, "tokenizer.ggml.scores", "no array");
     assert_text(gguf, "a.text", "");
-    assert_text(gguf, "general.architecture", "llama"); /* others stay */
+    assert_text(gguf, "general.architecture", "llama"); /* other keys remain */
     assert_int_equal(read_integer(gguf, "a.u32"), 7);
     whit_gguf_close(gguf);
 }
 
-/* A comma ends a value only if another override follows it; of two values the later one counts. */
+/* A comma ends a value only if another override follows it; of two values for a key the later one is used. */
 static void commas_separate_overrides(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void bad_forms_are_refused(void **state)
             fail_msg("'%s': status %d, \"%s\" lacks \"%s\"", cases[i].text, status, error.message, cases[i].reason);
         whit_gguf_close(gguf);
     }
-    /* The longest name, and one byte more. */
+    /* The longest name, and one that is a byte longer. */
     char text[160];
     memset(text, 'k', sizeof text);
     snprintf(text + 127, sizeof text - 127, "=int:3");

@@ -28,7 +28,7 @@ static void fill_random(struct matrix *m, uint64_t seed, float scale)
     }
 }
 
-/* Adds the router and the experts of a layer; `dense` has the layer's feed-forward part to copy, or is NULL. */
+/* Adds the router and the experts of a layer; `dense` is the layer whose feed-forward part they copy, or NULL. */
 static void add_experts(struct made *made, const struct mixture *mixture, uint32_t layer, const struct made *dense)
 {
     const uint64_t e = mixture->n_experts, ff = mixture->n_ff;
@@ -64,7 +64,7 @@ static void make_mixture(const struct mixture *mixture, bool copies, struct made
     free_made(&dense);
 }
 
-/* Writes a folder with the fields of published configurations. */
+/* Writes a model folder with the configuration fields that published models have. */
 static void write_folder(const struct mixture *mixture, const struct made *made, const char *name)
 {
     char text[2048], path[512];
@@ -129,7 +129,7 @@ static void put_keys(whit_gguf_writer *writer, const void *user)
     whit_gguf_put_f32(writer, "granitemoe.logit_scale", 8);
 }
 
-/* Splits gate and up, and interleaves the RoPE pairs of q and k, as converters do. */
+/* Splits gate and up matrices and interleaves the RoPE pairs of q and k, as GGUF converters do. */
 static void arrange_for_gguf(const struct mixture *mixture, const struct made *from, struct made *to)
 {
     for (uint32_t i = 0; i < from->n; i++) {
@@ -151,7 +151,7 @@ static void arrange_for_gguf(const struct mixture *mixture, const struct made *f
     }
 }
 
-/* A folder "folder" and a file "file.gguf" of one model. */
+/* Writes one model as a folder "folder" and as a file "file.gguf". */
 static void write_both(const struct mixture *mixture, const struct made *made)
 {
     struct made arranged = {0};
@@ -163,14 +163,14 @@ static void write_both(const struct mixture *mixture, const struct made *made)
 
 /* ---- the reference ---------------------------------------------------------------------------- */
 
-/* Mistakes that the logits must show. */
+/* Deliberate mistakes of the reference, which must change the logits. */
 enum mistake {
     NO_MISTAKE,
-    HALVES_SWAPPED, /* up, then gate */
-    ALL_WEIGHTS,    /* softmax over all experts, not over the chosen ones */
-    LEAST_EXPERTS,  /* the smallest logits are chosen */
-    PLAIN_RESIDUAL, /* experts without the residual multiplier */
-    USUAL_SCALE,    /* scores over the root of the head's width */
+    HALVES_SWAPPED, /* up first, then gate */
+    ALL_WEIGHTS,    /* softmax over all experts, not only the chosen */
+    LEAST_EXPERTS,  /* the experts of the least logits are chosen */
+    PLAIN_RESIDUAL, /* expert outputs lack the residual multiplier */
+    USUAL_SCALE,    /* scores divided by sqrt(head width) */
     N_MISTAKES
 };
 
@@ -187,7 +187,7 @@ static const struct matrix *of_layer(const struct reference *r, uint32_t layer, 
     return find_matrix(r->made, whole);
 }
 
-/* y (n_rows) = rows of m from `row` on times x (n). */
+/* Computes y (n_rows) = rows `row` to row + n_rows - 1 of m, times x (n). */
 static void multiply(const struct matrix *m, size_t row, size_t n_rows, size_t n, const double *x, double *y)
 {
     for (size_t i = 0; i < n_rows; i++) {
@@ -203,7 +203,7 @@ static void normalise(const struct matrix *weight, const double *x, double *y)
     for (size_t k = 0; k < D; k++) y[k] = x[k] / sqrt(squares / D + 1e-5) * (double)value_at(weight, k);
 }
 
-/* RoPE over pairs (i, i + HEAD / 2) of each head. */
+/* Applies RoPE to the pairs (i, i + HEAD / 2) of each head. */
 static void rotate(double *x, uint32_t n_heads, uint32_t position)
 {
     for (uint32_t h = 0; h < n_heads; h++)
@@ -215,7 +215,7 @@ static void rotate(double *x, uint32_t n_heads, uint32_t position)
         }
 }
 
-/* Attention of the token at `position` to keys and values (position + 1, N_KV * HEAD). */
+/* Computes the attention of the token at `position` to keys and values (position + 1, N_KV * HEAD). */
 static void attend(const struct reference *r, const double *q, const double (*keys)[N_KV * HEAD],
                    const double (*values)[N_KV * HEAD], uint32_t position, double *out)
 {
@@ -265,7 +265,7 @@ static void add_chosen(const struct reference *r, uint32_t layer, const double *
     }
 }
 
-/* Logits (PROMPT_TOKENS, N_VOCAB) of the prompt of prompt_logits. */
+/* Computes the logits (PROMPT_TOKENS, N_VOCAB) of the prompt that prompt_logits uses. */
 static void compute_logits(const struct reference *r, double *logits)
 {
     static double x[PROMPT_TOKENS][D], keys[PROMPT_TOKENS][N_KV * HEAD], values[PROMPT_TOKENS][N_KV * HEAD];
@@ -300,7 +300,7 @@ static void compute_logits(const struct reference *r, double *logits)
 
 static const size_t n_logits = (size_t)PROMPT_TOKENS * N_VOCAB;
 
-/* Logits at a level, with threads and a batch; the caller frees. */
+/* Returns the prompt's logits for a CPU level, a thread count and a batch size; the caller frees them. */
 static float *run_prompt(const char *name, const char *cpu, uint32_t n_threads, uint32_t n_batch)
 {
     whit_session_options options = whit_session_options_default();

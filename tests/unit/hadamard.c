@@ -65,11 +65,11 @@ static void rotations_are_sylvesters(void **state)
 /* ---- files -------------------------------------------------------------------------------------- */
 
 struct form {
-    const char *file; /* of a tiny model */
+    const char *file; /* a tiny model's */
     uint32_t block;
     bool is_ternary, has_signs, groups_heads;
     uint32_t value_heads, key_heads;
-    /* What a damaged file has in place of what is right; NULL and 0: right. */
+    /* Wrong values for a damaged file; NULL and 0: the right ones. */
     const char *transform, *axis, *sign_mode, *extra_name, *left_out, *extra_key;
     uint32_t version, bad_block, bad_signs;
     bool is_tied_wrong, no_version;
@@ -103,13 +103,13 @@ static bool is_rotated(const whit_gguf_tensor *t)
     return t->name_bytes == strlen("output.weight") && is_of(t, "output.weight");
 }
 
-/* Signs of inputs of n elements, the same whenever they are asked for. */
+/* Returns the sign of element i of an input of n elements, always the same. */
 static float sign_of(const struct form *f, uint32_t n, uint32_t i)
 {
     return f->has_signs && (i * 2654435761u ^ n * 40503u) >> 13 & 1 ? -1.0f : 1.0f;
 }
 
-/* The column of the file's unrotated matrix that is column i before the rotation. */
+/* Returns the column of the file's unrotated matrix that becomes column i before the rotation. */
 static uint32_t column_of(const struct form *f, const whit_gguf_tensor *t, uint32_t i)
 {
     if (!f->groups_heads || !is_of(t, "ssm_out.weight")) return i;
@@ -130,7 +130,8 @@ static void rotate_row(const struct form *f, uint32_t n, bool is_back, float *ro
     for (uint32_t i = 0; i < n; i++) row[i] = (float)(sums[i] / sqrt(f->block) * (is_back ? sign_of(f, n, i) : 1));
 }
 
-/* Makes a group of 128 values ternary; its block of PQ2_0 or PTQ1_0 goes to `out`. Returns the block's bytes. */
+/* Makes a group of 128 values ternary and writes its block of type PQ2_0 or PTQ1_0 to `out`. Returns the block's
+ * bytes. */
 static size_t pack_group(float *values, bool is_ptq, uint8_t *out)
 {
     float mean = 0;
@@ -149,7 +150,7 @@ static size_t pack_group(float *values, bool is_ptq, uint8_t *out)
         return 34;
     }
     static const struct {
-        int bytes, first, step, trits; /* byte m: values first + m + step n */
+        int bytes, first, step, trits; /* byte m has values first + m + step * n */
     } parts[] = {{16, 0, 16, 5}, {8, 80, 8, 5}, {2, 120, 2, 4}};
     uint8_t *at = out;
     for (int p = 0; p < 3; p++)
@@ -208,7 +209,7 @@ static void put_rotation(whit_gguf_writer *w, const struct form *f, const whit_g
     if (f->extra_key) put_text(w, f->extra_key, "new");
 }
 
-/* The type of a rotated matrix in the file: F32, PQ2_0 or PTQ1_0 in turn. */
+/* Returns the type id of a rotated matrix in the file: F32, PQ2_0 or PTQ1_0 in turn. */
 static uint32_t id_of(const struct form *f, const whit_gguf_tensor *t, size_t i)
 {
     if (!f->is_ternary || t->dims[0] % GROUP) return 0;
@@ -221,7 +222,7 @@ static uint64_t bytes_of(const whit_gguf_tensor *t, uint32_t id)
     return id == 0 ? 4 * n : n / GROUP * (id == 142 ? 34 : 28);
 }
 
-/* Writes one matrix as the rotated file has it, or as the plain one has the same values, in F32. */
+/* Writes one matrix: rotated as the file stores it, or (is_plain) the same values unrotated in F32. */
 static void write_matrix(const struct form *f, const whit_gguf_tensor *t, uint32_t id, bool is_plain,
                          whit_gguf_writer *w)
 {
@@ -248,7 +249,7 @@ static void write_matrix(const struct form *f, const whit_gguf_tensor *t, uint32
     }
 }
 
-/* Copies a key of the architecture or of the file's kind; a vocabulary is not needed. */
+/* Copies a key, if it is the architecture's or a general one; the vocabulary is omitted. */
 static void copy_key(whit_gguf_writer *w, const whit_gguf_key *key)
 {
     char name[128];
@@ -302,7 +303,7 @@ static void write_model(const struct form *f, bool is_plain, const char *path)
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-/* Logits of the prompt at a level, with threads and a batch; the caller frees. */
+/* Returns the prompt's logits for a CPU level, thread count, batch size and activation type; the caller frees them. */
 static float *run_prompt(const whit_model *model, const char *cpu, uint32_t n_threads, uint32_t n_batch,
                          whit_act_type act)
 {

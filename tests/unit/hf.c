@@ -53,7 +53,7 @@ static void folders_are_read(void **state)
                "\"rope_scaling\":{\"factor\":8.0,\"rope_type\":\"llama3\"},\"odd\":-3,\"half\":0.5}");
     write_text("tokenizer_config.json", "{\"model_max_length\":1000000000000000019884624838656}");
     write_text("tokenizer.json", "{}");
-    write_text("added_tokens.json", "[]"); /* beside a tokenizer.json it is nobody's business */
+    write_text("added_tokens.json", "[]"); /* ignored when there is a tokenizer.json */
     snprintf(folder + strlen(folder), sizeof folder - strlen(folder), "/");
     assert_ok(whit_hf_open(folder, NULL, &hf, &error), error);
     folder[strlen(folder) - 1] = 0;
@@ -69,7 +69,7 @@ static void folders_are_read(void **state)
     assert_ok(whit_hf_u64(&hf->config, "hidden_size", &u, &error), error);
     assert_int_equal(u, 64);
     assert_ok(whit_hf_u64(&hf->config, "head_dim", &u, &error), error);
-    assert_int_equal(u, 64); /* null is as absent */
+    assert_int_equal(u, 64); /* null counts as absent */
     assert_ok(whit_hf_u64(&hf->config, "rope_scaling.absent.deep", &u, &error), error);
     assert_ok(whit_hf_u64(&hf->generation_config, "x", &u, &error), error);
     assert_int_equal(u, 64);
@@ -116,7 +116,7 @@ static void folders_are_read(void **state)
     rmdir(folder);
 }
 
-/* The tokenizer of the folder, by both of the ways to it. */
+/* Opens the folder's tokenizer in both ways and compares them. */
 static opened open_folder_tokenizer(void)
 {
     opened it = {0};
@@ -141,7 +141,7 @@ static bool is_special(const opened *it, int32_t id)
     return whit_tokenizer_token_flags(&it->view, id) & WHIT_TOKEN_SPECIAL;
 }
 
-/* Folders of old versions of transformers list what was added to a tokenizer.model in added_tokens.json alone. */
+/* Folders of old versions of transformers list the tokens added to a tokenizer.model only in added_tokens.json. */
 static void added_tokens_are_read(void **state)
 {
     (void)state;
@@ -173,7 +173,7 @@ static void added_tokens_are_read(void **state)
     whit_buf_free(&ids);
     close_tokenizer(&it);
 
-    /* Newer ones say it in tokenizer_config.json, which is then all that counts. */
+    /* Newer folders list them in tokenizer_config.json, and then only that file counts. */
     write_text("tokenizer_config.json",
                "{\"added_tokens_decoder\": {\"270\": {\"content\": \"<|im_end|>\", \"special\": true}}}");
     it = open_folder_tokenizer();
@@ -221,7 +221,7 @@ static void every_failing_allocation_ends_cleanly(void **state)
 static void packed_rows_are_a_quarter_apart(void **state)
 {
     (void)state;
-    /* 8 x 3; byte (r, c) holds rows r, r + 2, r + 4, r + 6. */
+    /* The matrix is 8 x 3; byte (r, c) holds rows r, r + 2, r + 4 and r + 6. */
     const uint8_t data[6] = {0x00 | 1 << 2 | 2 << 4 | 0 << 6, 2, 1, 0x55, 0xAA, 0x00};
     const whit_packed_ternary packed = {data, 8, 3};
     int8_t codes[3];
@@ -231,7 +231,7 @@ static void packed_rows_are_a_quarter_apart(void **state)
         assert_true(whit_packed_ternary_row(&packed, row, codes));
         assert_memory_equal(codes, expected[row], 3);
     }
-    /* The code 3 at any place of a row, in any quarter, is told of in its row alone. */
+    /* The invalid code 3 at any column and in any quarter is reported for its row only. */
     for (uint64_t column = 0; column < 11; column++) {
         uint8_t bad[11] = {0};
         int8_t row_codes[11];
@@ -269,7 +269,7 @@ static void ternary_floats_are_recognised(void **state)
     assert_memory_equal(codes, rounded, 4);
 }
 
-/* The same weights as packed U8 and as I2_S have the same codes; embeddings the same values. */
+/* The same weights as packed U8 and as I2_S must have the same codes, and embeddings the same values. */
 static void packed_and_i2_s_agree(void **state)
 {
     (void)state;

@@ -29,7 +29,7 @@ struct file {
     int n;
 };
 
-/* Adds a tensor of zeros and returns its bytes. */
+/* Adds a tensor of zeros to the file and returns its bytes. */
 static uint8_t *add(struct file *f, const char *module, const char *end, const char *dtype, uint64_t rows,
                     uint64_t cols, size_t elem_bytes)
 {
@@ -79,8 +79,8 @@ struct matrix {
     whit_hf_form form;
     unsigned bits;
     uint64_t rows, cols, group; /* group = cols: one scale per row */
-    bool zeros;                 /* compressed: zero points of its own */
-    double *values;             /* (rows, cols), as the form's description says */
+    bool zeros;                 /* the compressed form with zero points */
+    double *values;             /* (rows, cols), by the form's definition */
 };
 
 static void put_code(uint8_t *words, unsigned bits, uint64_t first, uint64_t stride, uint64_t i, unsigned code)
@@ -93,7 +93,7 @@ static void put_code(uint8_t *words, unsigned bits, uint64_t first, uint64_t str
 
 static const uint64_t awq_places[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
-/* Random codes, scales and zero points of one matrix as tensors; fills values. */
+/* Adds random codes, scales and zero points of one matrix as tensors, and fills m->values. */
 static void pack(struct file *f, const char *module, struct matrix *m, whit_rng *rng)
 {
     uint64_t groups = m->cols / m->group, per = 32 / m->bits, words = m->cols / per;
@@ -129,7 +129,7 @@ static void pack(struct file *f, const char *module, struct matrix *m, whit_rng 
             float wanted = 0.01f + 0.02f * (float)whit_rng_uniform(rng);
             uint16_t half = transposed ? whit_f16_from_f32(wanted) : whit_bf16_from_f32(wanted);
             double scale = transposed ? (double)whit_f32_from_f16(half) : (double)whit_f32_from_bf16(half), bias = 0;
-            unsigned zero = (unsigned)whit_rng_below(rng, most); /* below the largest: GPTQ adds one */
+            unsigned zero = (unsigned)whit_rng_below(rng, most); /* below the largest: GPTQ adds 1 */
             memcpy(scales + 2 * (transposed ? g * m->rows + row : row * groups + g), &half, 2);
             if (mlx) {
                 half = whit_bf16_from_f32((float)-scale * (float)zero);
@@ -223,8 +223,8 @@ static void every_form_is_decoded(void **state)
     }
 }
 
-/* Every dimension of every tensor one less, and every tensor missing: refused, or another matrix that can be
- * read (fewer groups of more columns, no zero points); nothing is read out of bounds. */
+/* Makes every dimension of every tensor one less, and removes every tensor: the file must be refused or give another
+ * valid matrix (fewer groups of more columns, no zero points), and no read may be out of bounds. */
 static void damaged_shapes_are_refused(void **state)
 {
     (void)state;
@@ -311,7 +311,8 @@ static void eight_bit_floats_are_decoded(void **state)
     }
 }
 
-/* A folder whose first query projection is packed: the source has its values, and the rest as it was. */
+/* Opens a folder whose first query projection is packed: its values must be as packed, and the other tensors
+ * unchanged. */
 static void folders_open(void **state)
 {
     (void)state;

@@ -108,7 +108,7 @@ static void paths_stay_below_a_folder(void **state)
     assert_false(whit_hub_path_is_safe("a\0b", 3));
 }
 
-/* Digests that others have computed: RFC 3174, and git hash-object of "hello\n". */
+/* Expected digests come from RFC 3174 and from git hash-object of "hello\n". */
 static void sha1_is_that_of_the_standard(void **state)
 {
     (void)state;
@@ -281,7 +281,7 @@ static void links_lead_on(void **state)
 
 /* ---- choices -------------------------------------------------------------------------------- */
 
-/* The chosen paths with spaces between, or "!" and the error. */
+/* Returns the chosen paths with spaces between, or "!" and the error message. */
 static const char *chosen(const char *paths, const char *wanted)
 {
     static char text[600];
@@ -321,7 +321,7 @@ static void gguf_files_are_chosen(void **state)
     assert_non_null(strstr(chosen(two, "*.gguf"), "choose one"));
     assert_non_null(strstr(chosen(two, "Q5_0"), "no file is called 'Q5_0'; its GGUF files: m-Q4_K.gguf"));
     assert_non_null(strstr(chosen("pytorch_model.bin config.json", ""), "other weights are not read"));
-    /* parts */
+    /* files in parts */
     static const char split[] =
         "q8_0/m-q8_0-00002-of-00003.gguf q8_0/m-q8_0-00001-of-00003.gguf q8_0/m-q8_0-00003-of-00003.gguf x-q4_0.gguf";
     static const char parts[] =

@@ -24,7 +24,7 @@ struct fixture {
     whit_hub_pull_options options;
     whit_hub_pulled pulled;
     whit_error error;
-    uint64_t cancel_at; /* bytes, 0: never */
+    uint64_t cancel_at; /* bytes; 0: never */
 };
 
 static bool on_progress(void *user, const whit_hub_progress *progress)
@@ -77,13 +77,13 @@ static whit_status pull(struct fixture *f, const char *words)
 {
     whit_hub_name name;
     assert_ok(whit_hub_name_parse(words, &name, &f->error), f->error);
-    hub_server_rest(f->server); /* sees what the test has changed */
+    hub_server_rest(f->server); /* so that it sees the test's changes */
     whit_status status = whit_hub_pull(&name, &f->options, &f->pulled, &f->error);
     hub_server_rest(f->server);
     return status;
 }
 
-/* Fails with a line that has these words. */
+/* Checks that a pull of `words` fails with `status` and a message that contains `line`. */
 static void refuses(struct fixture *f, const char *words, whit_status status, const char *line)
 {
     assert_int_equal(pull(f, words), status);
@@ -155,7 +155,7 @@ static void a_folder_comes_whole_and_once(void **state)
     assert_null(strstr(hub_server_log(f->server), "/resolve/"));
     assert_int_equal(stat(in_store(f, ".pulled"), &after), 0);
     assert_true(before.st_ino == after.st_ino);
-    /* One file more, by its name; the folder stays as it is. */
+    /* One more file is pulled by its name; the folder is otherwise unchanged. */
     assert_ok(pull(f, "owner/name:README.md"), f->error);
     assert_file_is(f, "README.md", "# read me", 9);
     assert_ok(whit_hub_store_path(f->cache, "name", path, &f->error), f->error);
@@ -176,7 +176,7 @@ static void shards_come_by_their_index(void **state)
     assert_file_is(f, "part-a.safetensors", f->large, LARGE_BYTES);
     assert_file_is(f, "part-b.safetensors", "bb", 2);
     assert_false(exists(f, "unrelated.safetensors"));
-    /* A file of a folder is a part of its model. */
+    /* Removing by the name of a file removes the folder of its model. */
     for (size_t i = 0; i < 2; i++) {
         static const char *const names[] = {"owner/name", "name:part-b.safetensors"};
         assert_true(whit_hub_store_would_remove(f->cache, names[i], in_store(f, "")));
@@ -202,12 +202,12 @@ static void gguf_models_live_beside_each_other(void **state)
     assert_int_equal(whit_hub_store_path(f->cache, "name", path, &f->error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_hub_store_path(f->cache, "name:i2_s", path, &f->error), f->error);
     assert_string_equal(path, in_store(f, "m-i2_s.gguf"));
-    /* A name of a file in a repository ends as a path does, and is no path. */
+    /* The name of a file in a repository looks like a path, but is not taken for one. */
     whit_model *model;
     whit_model_options options = whit_model_options_default();
     options.cache_dir = f->cache;
     assert_int_not_equal(whit_model_open_named("owner/name:m-i2_s.gguf", &options, &model, &f->error), WHIT_OK);
-    assert_non_null(strstr(f->error.message, path)); /* the file is found, and is no model */
+    assert_non_null(strstr(f->error.message, path)); /* the file is found, but is no model */
     options.struct_bytes = 0;
     assert_int_equal(whit_model_open_named("tales", &options, &model, &f->error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_hub_store_path(f->cache, "owner/name:Q8_0", path, &f->error), f->error);
@@ -248,7 +248,7 @@ static void hubs_without_a_tree_or_a_description_do(void **state)
     f->repository.no_tree = false;
     f->repository.no_info = true;
     assert_ok(pull(f, "owner/name"), f->error);
-    assert_int_equal(f->pulled.fetched_bytes, 0); /* the first pull has learnt the digests */
+    assert_int_equal(f->pulled.fetched_bytes, 0); /* the first pull recorded the digests */
     assert_string_equal(f->pulled.commit, "");
 }
 
@@ -267,7 +267,7 @@ static void cut_connections_are_taken_up(void **state)
     assert_non_null(strstr(log, "range=bytes=200000- if-range=\""));
 
     assert_ok(whit_hub_store_remove(f->cache, "name", &(whit_hub_removed){0}, &f->error), f->error);
-    f->files[1].no_length = true; /* then a cut looks like an end */
+    f->files[1].no_length = true; /* then a cut looks like the file's end */
     f->files[1].n_cuts = 2;
     assert_ok(pull(f, "owner/name"), f->error);
     assert_file_is(f, "model.safetensors", f->large, LARGE_BYTES);
@@ -276,7 +276,7 @@ static void cut_connections_are_taken_up(void **state)
     f->files[1].no_length = false;
     f->files[1].cut_after_bytes = 0;
     f->files[1].n_cuts = 100;
-    assert_int_equal(pull(f, "owner/name"), WHIT_ERROR_IO); /* no progress: it gives up */
+    assert_int_equal(pull(f, "owner/name"), WHIT_ERROR_IO); /* no progress: the pull gives up */
     assert_int_equal(f->files[1].n_cuts, 97);
 }
 
@@ -285,7 +285,7 @@ static void a_later_run_goes_on(void **state)
     struct fixture *f = *state;
     f->cancel_at = 120000;
     assert_int_equal(pull(f, "owner/name"), WHIT_ERROR_CANCELLED);
-    assert_false(exists(f, "config.json")); /* nothing is in place before everything is */
+    assert_false(exists(f, "config.json")); /* no file is moved in place before all are whole */
     struct stat part;
     assert_int_equal(stat(in_store(f, "model.safetensors.part"), &part), 0);
     assert_true(part.st_size >= 110000 && part.st_size < LARGE_BYTES);
@@ -302,7 +302,7 @@ static void a_later_run_goes_on(void **state)
     assert_file_is(f, "model.safetensors", f->large, LARGE_BYTES);
 }
 
-/* Halves of two versions are never put together. */
+/* Parts of two versions must never be joined. */
 static void a_changed_file_starts_over(void **state)
 {
     struct fixture *f = *state;
@@ -330,11 +330,12 @@ static void a_changed_file_starts_over(void **state)
     free(other);
 }
 
-/* A connection that is cut within a run: without a digest and a tag nothing says that the rest fits. */
+/* A connection breaks during a pull: without a digest and a tag nothing proves that the rest belongs to the same
+ * version. */
 static void a_cut_without_a_tag_starts_over(void **state)
 {
     struct fixture *f = *state;
-    f->files[1].is_large = false; /* a small file's digest is git's, and this listing has none */
+    f->files[1].is_large = false; /* a small file's digest is git's, which the list lacks */
     f->files[1].no_linked_etag = true;
     f->files[1].listed_digest = "";
     f->files[1].etag = "";
@@ -348,7 +349,8 @@ static void a_cut_without_a_tag_starts_over(void **state)
     f->files[1].cut_after_bytes = 0;
 }
 
-/* A part of the right length is no file yet: without a digest the server is asked, by the tag where there is one. */
+/* A part of the full length is not taken for the file: without a digest the server is asked, with the tag if there is
+ * one. */
 static void a_whole_part_without_a_digest_is_asked_for(void **state)
 {
     struct fixture *f = *state;
@@ -358,7 +360,7 @@ static void a_whole_part_without_a_digest_is_asked_for(void **state)
     f->files[1].is_large = false;
     f->files[1].no_linked_etag = true;
     f->files[1].listed_digest = "";
-    for (int round = 0; round < 3; round++) { /* no tag; another's; its own */
+    for (int round = 0; round < 3; round++) { /* no tag, another version's, its own */
         f->files[1].etag = round ? "\"mine\"" : "";
         f->cancel_at = 120000;
         assert_int_equal(pull(f, "owner/name"), WHIT_ERROR_CANCELLED);
@@ -387,11 +389,11 @@ static void busy_and_silent_servers_are_waited_for(void **state)
     f->repository.n_busy = 0;
     f->options.stall_s = 1;
     f->options.n_tries = 1;
-    f->files[1].bytes_per_s = 200000; /* slow is not silent */
+    f->files[1].bytes_per_s = 200000; /* slow, but not silent */
     assert_ok(pull(f, "owner/name:model.safetensors"), f->error);
     f->files[2].pause_s = 3;
     refuses(f, "owner/name:README.md", WHIT_ERROR_IO, "slow");
-    f->options.endpoint = "http://127.0.0.1:1"; /* nobody listens there */
+    f->options.endpoint = "http://127.0.0.1:1"; /* nothing listens there */
     refuses(f, "owner/name", WHIT_ERROR_IO, "127.0.0.1");
 }
 
@@ -490,7 +492,7 @@ static void hostile_listings_end_early(void **state)
     assert_false(exists(f, ""));
 }
 
-/* A pull that fails leaves the version that was here, whole and usable. */
+/* A failed pull must leave the previous version whole and usable. */
 static void an_update_is_all_or_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -509,13 +511,13 @@ static void an_update_is_all_or_nothing(void **state)
     assert_ok(pull(f, "owner/name"), f->error);
     assert_file_is(f, "config.json", "{\"a\": 2}", 8);
     assert_file_is(f, "model.safetensors", "new", 3);
-    assert_false(exists(f, "chat_template.jinja")); /* would be read as the new version's */
-    /* After a crash between two renames the record is gone; the files are found by their digests. */
+    assert_false(exists(f, "chat_template.jinja")); /* it would be read as the new version's */
+    /* After a crash between two renames there is no record; the files are recognised by their digests. */
     unlink(in_store(f, ".pulled"));
     assert_ok(pull(f, "owner/name"), f->error);
     assert_int_equal(f->pulled.fetched_bytes, 0);
     assert_ok(whit_hub_store_path(f->cache, "name", path, &f->error), f->error);
-    /* A damaged record is no more than none. */
+    /* A damaged record counts as a missing one. */
     assert_ok(whit_write_file(in_store(f, ".pulled"), "[{\"path\":\"../x\"}]", 17, &f->error), f->error);
     assert_int_equal(whit_hub_store_path(f->cache, "name", path, &f->error), WHIT_ERROR_IO);
     assert_ok(pull(f, "owner/name"), f->error);
@@ -530,7 +532,7 @@ static void one_process_at_a_time(void **state)
     assert_ok(whit_hub_name_parse("owner/name", &name, &f->error), f->error);
     assert_ok(whit_hub_entry_open(f->cache, &name, &entry, &f->error), f->error);
     assert_ok(whit_hub_entry_lock(&entry, &f->error), f->error);
-    for (int i = 0; i < 2; i++) { /* who is refused leaves the lock to the other */
+    for (int i = 0; i < 2; i++) { /* a refused pull must not remove the lock */
         refuses(f, "owner/name", WHIT_ERROR_IO, "another whit");
         assert_true(exists(f, ".lock"));
     }
@@ -560,7 +562,7 @@ static void removing_follows_no_link(void **state)
     rmdir(outside);
 }
 
-/* Only the last part of a name, where more than one has it. */
+/* The last part of a name suffices only if one model has it. */
 static void short_names_must_be_unique(void **state)
 {
     struct fixture *f = *state;

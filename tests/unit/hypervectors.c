@@ -34,7 +34,7 @@ static void test_binding(void **state)
     assert_memory_equal(a, d, sizeof a);
 }
 
-/* Majorities of 1 to 40 against counting. */
+/* Compares majorities of 1 to 40 vectors with counted ones. */
 static void test_majority(void **state)
 {
     (void)state;
@@ -65,15 +65,16 @@ static double normal_below(double x)
     return 0.5 * erfc(-x / sqrt(2));
 }
 
-/* The chance that an item of a bundle of m (odd) is nearer than 999 strangers. A member agrees with
- * the majority with p = 1/2 + C(m - 1, (m - 1) / 2) / 2^m; agreements are nearly normal. */
+/* Returns the probability that an item of a bundle of m items (m odd) is nearer to the bundle than 999 strangers. A
+ * member agrees with the majority in a bit with p = 1/2 + C(m - 1, (m - 1) / 2) / 2^m; the number of agreements is
+ * nearly normal. */
 static double theory(uint32_t m, double bits)
 {
     double p = 0.5 + exp(lgamma(m) - 2 * lgamma((m + 1) / 2.0) - m * log(2)), chance = 0;
     double mean = bits * p, deviation = sqrt(bits * p * (1 - p));
     for (double z = -8; z < 8; z += 0.01) {
         double x = mean + z * deviation;
-        double below = normal_below((x - bits / 2) / sqrt(bits / 4)); /* half a tie counts as lost */
+        double below = normal_below((x - bits / 2) / sqrt(bits / 4)); /* half of the ties count as lost */
         chance += exp(-z * z / 2) / sqrt(2 * M_PI) * 0.01 * pow(below, 999);
     }
     return chance;
@@ -152,7 +153,7 @@ static void test_store(void **state)
         if (i % 700 == 0) assert_ok(whit_memory_batch_commit(&batch, path, &error), error);
     }
     assert_ok(whit_memory_batch_commit(&batch, path, &error), error);
-    assert_ok(whit_memory_batch_commit(&batch, path, &error), error); /* nothing more */
+    assert_ok(whit_memory_batch_commit(&batch, path, &error), error); /* nothing more to write */
     whit_memory_batch_free(&batch);
     assert_ok(whit_memory_open(path, NULL, &memory, &error), error);
     whit_memory_stats stats;
@@ -174,7 +175,7 @@ static void test_store(void **state)
         assert_int_equal(n_hits, 10);
         n_first += hits[0].record == wanted || strcmp(lines[hits[0].record], lines[wanted]) == 0;
         if (q % 50) continue;
-        for (uint32_t h = 0; h < 10; h++) { /* a plain scan: exactly h records are nearer */
+        for (uint32_t h = 0; h < 10; h++) { /* a full scan: exactly h records are nearer */
             uint32_t n_nearer = 0;
             for (uint32_t i = 0; i < LINES; i++) {
                 uint32_t distance = (uint32_t)kernels.distance(vectors[i], query, WORDS);
@@ -196,7 +197,7 @@ static void test_store(void **state)
     whit_pool_close(pool);
     whit_memory_close(memory);
 
-    /* A triple answers to what is known of it. */
+    /* A triple must be found by a query of which one field is missing. */
     uint64_t whole[WORDS], part[WORDS], other[WORDS];
     whit_encode_triple(&encoder, (const char *const[3]){"whit", "is written in", "C11"}, whole);
     whit_encode_triple(&encoder, (const char *const[3]){"whit", "is written in", NULL}, part);

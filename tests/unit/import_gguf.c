@@ -7,9 +7,9 @@
 #include "model/source.h"
 #include "tiny_model.h"
 
-/* One key of the namespace "llama". */
+/* A key of the namespace "llama". */
 struct key {
-    const char *name; /* NULL: none */
+    const char *name; /* NULL: no key */
     enum { IS_BOOL, IS_NUMBER, IS_TEXT } kind;
     double number;
     const char *text;
@@ -30,7 +30,7 @@ static void put_keys(whit_gguf_writer *writer, const void *user)
     }
 }
 
-/* The small model with these keys. */
+/* Opens the tiny model as a GGUF file with these keys and n_factors RoPE factors (0: none). */
 static whit_status open_with(const struct key keys[N_KEYS], uint32_t n_factors, whit_source *source, whit_error *error)
 {
     tiny_model tiny = tiny_model_default();
@@ -57,7 +57,7 @@ static void attention_to_both_sides_is_refused(void **state)
     assert_non_null(strstr(error.message, "both sides"));
 }
 
-/* Keys of trainers and publishers are noted, unless they say something about the computation or name a tensor. */
+/* Keys of trainers and publishers cause a note, except those that affect the computation or name a tensor. */
 static void describing_keys_are_noted(void **state)
 {
     static const struct {
@@ -89,12 +89,12 @@ static void describing_keys_are_noted(void **state)
     }
 }
 
-/* As llama.cpp reads these keys. */
+/* The keys must have the same meaning as in llama.cpp. */
 static void positions_are_scaled_as_the_keys_say(void **state)
 {
     static const struct {
         struct key keys[N_KEYS];
-        float factor; /* 1: nothing is scaled; 0: refused */
+        float factor; /* 1: no scaling; 0: refused */
     } cases[] = {
         {{{0}}, 1},
         {{{"llama.rope.scaling.type", IS_TEXT, .text = "linear"}, {"llama.rope.scaling.factor", IS_NUMBER, 4}}, 4},
@@ -128,7 +128,7 @@ static void positions_are_scaled_as_the_keys_say(void **state)
         }
         whit_source_close(&source);
     }
-    /* Beside factors of its own, one for two dimensions of a head. */
+    /* With RoPE factors in the file, one for each pair of a head's dimensions. */
     whit_error error;
     whit_source source;
     const tiny_model tiny = tiny_model_default();
@@ -141,8 +141,8 @@ static void positions_are_scaled_as_the_keys_say(void **state)
 
 /* ---- weight types --------------------------------------------------------------------------- */
 
-/* Rows of a matrix as the source hands them out: the values of the file, times `factor` in one rounding of the scale
- * (which is a power of two in no test, so that the products are compared as they are made). */
+/* Compares the rows that the source returns with the values of the file, times `factor`. The factor is applied to the
+ * scale with one rounding; no test uses a power of two, so that this rounding takes part. */
 static void check_matrix(const whit_source_tensor *tensor, const whit_gguf *gguf, const char *name, float factor)
 {
     whit_error error;
@@ -173,7 +173,7 @@ static void check_matrix(const whit_source_tensor *tensor, const whit_gguf *gguf
     free(expected);
 }
 
-/* Types of two to four bits stay as small as they are. */
+/* Types of two to four bits must not become larger. */
 static void check_size(const whit_source_tensor *tensor, const whit_gguf *gguf, const char *name)
 {
     static const whit_ggml_kind kept[] = {WHIT_GGML_Q2_K,   WHIT_GGML_Q3_K,  WHIT_GGML_IQ2_XXS,
@@ -192,7 +192,7 @@ static void every_weight_type_opens(void **state)
 {
     (void)state;
     for (int kind = WHIT_GGML_Q4_0; kind < WHIT_GGML_KIND_COUNT; kind++) {
-        if (kind == WHIT_GGML_IQ2_BN_R4) continue; /* rows of the vocabulary are not a multiple of four */
+        if (kind == WHIT_GGML_IQ2_BN_R4) continue; /* its vocabulary rows must be a multiple of four */
         whit_error error;
         whit_source source;
         whit_gguf *gguf;

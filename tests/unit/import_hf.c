@@ -71,7 +71,7 @@ static void edit(const char *file, const char *from, const char *to)
 
 enum { N_TOKENS = 5 };
 
-/* Logits of the last of a few tokens; the caller frees. */
+/* Returns the logits (n_vocab) of the last of a few tokens; the caller frees them. */
 static float *run(const char *path, uint32_t *n_vocab, uint8_t identity[32])
 {
     whit_error error;
@@ -132,7 +132,7 @@ static void published_models_run(void **state)
     }
 }
 
-/* The same ternary weights packed in U8, as I8, and (scale 1) as floats to be found ternary. */
+/* Opens the same ternary weights packed in U8, as I8, and as floats (scale 1) that are recognised as ternary. */
 static void ternary_clothes(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void ternary_clothes(void **state)
     uint8_t multiplied[32], divided[32], again[32];
     write_folder(&model, "packed");
     free(run(in_root("packed"), &n_vocab, multiplied));
-    /* Another direction of weight_scale is another model, whatever quantization_mode says. */
+    /* If weight_scale divides instead of multiplying, the model is another; quantization_mode does not decide that. */
     edit("packed/config.json", "autobitlinear", "bitlinear");
     free(run(in_root("packed"), &n_vocab, divided));
     assert_memory_not_equal(multiplied, divided, 32);
@@ -185,8 +185,8 @@ static float scale_of(const char *folder, const char *name, double *mean)
     return scale;
 }
 
-/* |w| is uniform to w_max = sqrt(3 / n): its mean is w_max / 2, and three quarters are above a
- * quarter of w_max, half the mean. */
+/* The weights w are uniform between -w_max and w_max = sqrt(3 / n): the mean of |w| is w_max / 2, and for three
+ * quarters of them |w| is above half the mean, w_max / 4. */
 static void latent_weights_are_rounded_online(void **state)
 {
     (void)state;
@@ -315,7 +315,7 @@ static void fields_decide(void **state)
     whit_buf_free(&text);
 }
 
-/* One more entry in the header of a safetensors file, without data or with the first bytes of others. */
+/* Adds an entry to the header of a safetensors file; its data is empty or the first bytes of other tensors. */
 static void add_tensor(const char *file, const char *entry)
 {
     whit_error error;
@@ -337,8 +337,7 @@ static void add_tensor(const char *file, const char *entry)
     whit_buf_free(&new);
 }
 
-/* Tensors that hold nothing, or what the configuration says already. */
-/* Fields of trainers and publishers are named in one note, and refused by a strict reading. */
+/* Fields of trainers and publishers are named in one note, and refused when the reading is strict. */
 static void describing_fields_are_noted(void **state)
 {
     (void)state;
@@ -384,7 +383,7 @@ static void unused_tensors(void **state)
     whit_source_close(&source);
 }
 
-/* The windows of the two layers of a folder, which no early family can say. */
+/* Checks the windows of the two layers of a folder, and that its family is the decoder. */
 static void has_windows(const char *folder, uint32_t first, uint32_t second)
 {
     whit_error error;
@@ -428,11 +427,11 @@ static void windows(void **state)
     assert_refused("mixed", "layer_types has 1 entries, but the model has 2 layers", "config.json");
 }
 
-/* Qwen's classes have a window of 4,096 from layer 28 on, once it is switched on. */
+/* If use_sliding_window is true, Qwen's classes have a window of 4,096 from layer 28 on by default. */
 static void windows_by_default(void **state)
 {
     static const struct {
-        const char *name, *window, *layers; /* fields of its config.json */
+        const char *name, *window, *layers; /* fields of config.json */
     } cases[] = {{"qwen2.5-0.5b", "\"sliding_window\": 32768, ", "\"max_window_layers\": 21"},
                  {"qwen3-0.6b", "\"sliding_window\": null, ", "\"max_window_layers\": 28"}};
     (void)state;
@@ -488,7 +487,7 @@ static void damaged_folders(void **state)
     assert_refused("damaged", "config.json", "");
     assert_int_equal(mkdir(in_root("empty"), 0700), 0);
     assert_refused("empty", "config.json", "");
-    /* A scale that is missing, and packed weights that nothing explains. */
+    /* Packed weights whose scale is missing, and packed weights without a quantization_config. */
     model = reduced("falcon3-1b-1.58");
     write_folder(&model, "unexplained");
     edit("unexplained/config.json", "\"quant_method\": \"bitnet\"", "\"quant_method\": \"bitnet\", \"bits\": 2");
@@ -497,7 +496,7 @@ static void damaged_folders(void **state)
     assert_refused("unexplained", "U8", "quantization_config");
 }
 
-/* A code that is none lies where only the conversion looks. */
+/* An invalid code at a place that only the conversion reads. */
 static void damaged_codes(void **state)
 {
     (void)state;
@@ -561,7 +560,7 @@ static void texts_travel(void **state)
     whit_ndf_close(file);
 }
 
-/* Codecs there and back, through the .ndf: one identity, and the record grows. */
+/* Converts between codecs through .ndf files: the identity must stay, and each conversion is recorded. */
 static void containers_are_sources(void **state)
 {
     (void)state;
@@ -597,7 +596,7 @@ static void containers_are_sources(void **state)
     assert_memory_equal(first.data, last.data, first.size_bytes);
     whit_buf_free(&first);
     whit_buf_free(&last);
-    /* Codecs with loss work from there too. */
+    /* Codecs with loss may also be chosen for an .ndf file. */
     convert(in_root("c.ndf"), in_root("d.ndf"), &(whit_convert_options){.embd = "i8"});
     convert(in_root("d.ndf"), in_root("e.ndf"), &(whit_convert_options){.embd = "i4"});
     uint32_t n_vocab;
@@ -613,7 +612,7 @@ static void export(const char *from, const char *to, const whit_export_options *
     whit_source_close(&source);
 }
 
-/* To GGUF and back: weights, configuration and vocabulary are what they were. */
+/* Exports to GGUF and imports again: weights, configuration and vocabulary must be unchanged. */
 static void exports_come_back(void **state)
 {
     static const char *const names[] = {"tinyllama-1.1b", "llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b",
@@ -633,7 +632,7 @@ static void exports_come_back(void **state)
         free(run(in_root("exported.gguf"), &n_vocab, identity[1]));
         assert_memory_equal(identity[0], identity[1], 32);
     }
-    /* Ternary: packed weights have scales that are no float16, which stand apart. */
+    /* The scales of packed ternary weights are no float16 numbers and are therefore stored separately. */
     static const char *const types[] = {"tq2_0", "tq1_0", NULL};
     folder_model model = folder_reduce(folder_find("bitnet-2b4t"), 2, 8, 300);
     model.n_heads = 8;
@@ -651,7 +650,7 @@ static void exports_come_back(void **state)
         free(run(in_root("ternary.gguf"), &n_vocab, identity[1]));
         assert_memory_equal(identity[0], identity[1], 32);
     }
-    /* What cannot be held is named. */
+    /* A codec that cannot store the weights is named in the error. */
     whit_error error;
     whit_source source;
     assert_ok(whit_source_open(in_root("ternary"), NULL, &source, &error), error);

@@ -39,7 +39,7 @@ static void layers_have_one_spelling(void **state)
         assert_null(whit_import_layer(others[i], "layers", 4, &layer));
 }
 
-/* Splits a matrix of n_rows rows and gives the file's row for each of ours; -1 after the last. */
+/* Splits a matrix of n_rows rows; found[i] becomes the file's row for row i, and -1 after the last. */
 static whit_status split(uint8_t rows, uint32_t n_rows, bool is_permuted, int found[64], whit_error *error)
 {
     whit_source source = {.path = "test",
@@ -77,7 +77,7 @@ static void fused_rows_are_split(void **state)
         {WHIT_IMPORT_UP, 12, false, {6, 7, 8, 9, 10, 11, -1}},
         {WHIT_IMPORT_HEAD_FIRST, 16, false, {0, 1, 2, 3, 8, 9, 10, 11, -1}},
         {WHIT_IMPORT_HEAD_SECOND, 16, false, {4, 5, 6, 7, 12, 13, 14, 15, -1}},
-        {WHIT_IMPORT_QKVZ_MIXED, 12, false, {0, 6, 1, 7, 2, 3, 8, 9, -1}}, /* each key head: q, k, v, v, z, z */
+        {WHIT_IMPORT_QKVZ_MIXED, 12, false, {0, 6, 1, 7, 2, 3, 8, 9, -1}}, /* per key head: q, k, v, v, z, z */
         {WHIT_IMPORT_QKVZ_Z, 12, false, {4, 5, 10, 11, -1}},
         {WHIT_IMPORT_BA_BETA, 8, false, {0, 1, 4, 5, -1}},
         {WHIT_IMPORT_BA_DECAY, 8, false, {2, 3, 6, 7, -1}},
@@ -107,7 +107,8 @@ static void shared_layers_pass_over_their_keys(void **state)
     assert_false(whit_import_is_unused(&c, UINT32_MAX, "k"));
 }
 
-/* Kinds that importers collect: one of all layers becomes the scalars, more leave their largest there. */
+/* Values that importers collect per kind of layer: if all layers are of one kind, its values become the configuration's
+ * scalars; otherwise the largest do. */
 static void kinds_settle(void **state)
 {
     whit_config c = {.n_layers = 2};

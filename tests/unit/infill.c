@@ -44,7 +44,7 @@ static void texts_lie_where_the_model_expects_them(void **state)
     };
     for (size_t i = 0; i < sizeof styles / sizeof *styles; i++) {
         whit_model *model = open_with(styles[i].prefix, styles[i].suffix, styles[i].middle);
-        /* What a text says is never a fill-in token. */
+        /* Text that looks like a fill-in token must be encoded as plain text. */
         char before[64];
         snprintf(before, sizeof before, "a%sb", styles[i].suffix);
         const char *after = "cd";

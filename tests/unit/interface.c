@@ -7,8 +7,8 @@
 
 static whit_model *model;
 
-/* whit_session_options as a program has it that was compiled before the last members came. It has no
- * padding at its end: new members go behind that (base/options.h). */
+/* whit_session_options of a program that was compiled before the last members were added. It has no padding at its end,
+ * because new members are added after padding (base/options.h). */
 struct older_options {
     size_t struct_bytes;
     uint32_t n_ctx_tokens, n_batch_tokens, n_sequences, n_threads;
@@ -61,7 +61,7 @@ static void a_struct_that_nobody_filled_is_refused(void **state)
     assert_int_equal(whit_model_open("x", &model_options, &other, &error), WHIT_ERROR_ARGUMENT);
 }
 
-/* The tokens of a step, in a struct of tomorrow. */
+/* A step token of a later version of the interface, which has one more member. */
 struct longer_token {
     whit_step_token known;
     uint64_t more;
@@ -95,7 +95,7 @@ static void elements_have_any_stride(void **state)
     free(expected);
 }
 
-/* Of every function: a status and a line, no crash. */
+/* Every function must return a status and an error message for NULL arguments, and not crash. */
 static void null_is_a_status(void **state)
 {
     (void)state;

@@ -33,7 +33,7 @@ static void add_up(const whit_knapsack *k, const uint8_t *chosen, double *cost, 
     }
 }
 
-/* The least loss within the budget over all combinations; negative if no combination fits. */
+/* Returns the least loss within the budget by trying all combinations; negative if no combination fits. */
 static double find_least(const whit_knapsack *k, double budget)
 {
     double least = -1, cost, loss;
@@ -77,7 +77,7 @@ static void test_least_loss(void **state)
         n_exact += loss <= least + 1e-12;
     }
     assert_true(n_refused > 0 && n_solved > N_ROUNDS / 2);
-    assert_true(n_exact >= n_solved - 1); /* costs rounded up may hide the best combination */
+    assert_true(n_exact >= n_solved - 1); /* rounding costs up may lose the best combination */
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static uint64_t bytes_of(whit_kv_type type, uint32_t n_sequences, uint32_t n_ctx
     return bytes;
 }
 
-/* The most sequences of 4,096 tokens in 1 GiB. */
+/* Returns how many sequences of 4,096 tokens fit in 1 GiB. */
 static uint32_t sequences_of(whit_kv_type type)
 {
     uint32_t n = 0;
@@ -38,7 +38,8 @@ static uint32_t sequences_of(whit_kv_type type)
     return n;
 }
 
-/* What stays between steps; a prompt of 512 tokens at once needs 8 open blocks more in every layer, one of 64 one. */
+/* Limits of the cache's size. A prompt in passes of 512 tokens needs 8 more open blocks in every layer than single
+ * tokens do, one in passes of 64 tokens needs 1 more. */
 static void packed_caches_are_small(void **state)
 {
     (void)state;
@@ -46,7 +47,7 @@ static void packed_caches_are_small(void **state)
         const char *name;
         whit_kv_type type;
         double share, share_of_prompts; /* of f16's bytes at 8,192 tokens, at most */
-        uint32_t n_times;               /* as many sequences in 1 GiB, at least */
+        uint32_t n_times;               /* least multiple of f16's sequences in 1 GiB */
     } types[] = {{"k4v2", WHIT_KV_K4V2, 0.23, 0.289, 4},
                  {"k2v2", WHIT_KV_K2V2, 0.165, 0.228, 5},
                  {"bitmap", WHIT_KV_BITMAP, 0.165, 0.228, 5}};

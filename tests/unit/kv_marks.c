@@ -41,7 +41,7 @@ static whit_session *open_session(whit_kv_type kv, uint32_t window, uint32_t n_s
     return session;
 }
 
-/* Texts that part at position `parts`. */
+/* Returns the token at `position` of a text; all texts are equal up to position `parts`. */
 static int32_t id_at(uint32_t position, uint32_t text, uint32_t parts)
 {
     return 259 + (int32_t)((position * 31u + (position < parts ? 0 : text * 7u) + position / 5 % 3) % TINY_N_PIECES);
@@ -49,7 +49,7 @@ static int32_t id_at(uint32_t position, uint32_t text, uint32_t parts)
 
 static uint64_t n_fed;
 
-/* Feeds a sequence up to n; logits of the last token. */
+/* Feeds a sequence up to position n; returns the logits of the last token. */
 static const float *feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t text, uint32_t parts)
 {
     whit_error error;
@@ -87,18 +87,18 @@ static void goes_back_to_marks(void **state)
             feed(session, 0, at, 0, 0);
             assert_ok(whit_session_mark(session, 0, &error), error);
             feed(session, 0, 1000, 0, 0);
-            /* Sharing returns to a mark that the other sequence still uses, and to one position before it. */
+            /* Sharing must reach a mark that the first sequence also uses, and also one position before the mark. */
             assert_ok(whit_session_share(session, 0, 1, at, &error), error);
             assert_int_equal(whit_session_position(session, 1), at);
             expect_same(session, 1, at + 100, 1, at, plain);
             assert_ok(whit_session_share(session, 0, 2, at - 1, &error), error);
             assert_int_equal(whit_session_position(session, 2), at - 1);
             expect_same(session, 2, at + 30, 2, at - 1, plain);
-            /* Truncation beyond the mark returns to the mark. */
+            /* Truncation to a position after the mark may return to the mark. */
             assert_ok(whit_session_truncate(session, 0, at + 15, &error), error);
-            assert_in_range(whit_session_position(session, 0), at, at + 15); /* the end of a block may be there, too */
+            assert_in_range(whit_session_position(session, 0), at, at + 15); /* or a block's end */
             expect_same(session, 0, at + 200, 0, 0, plain);
-            /* Reuse returns to a mark that no sequence uses any more. */
+            /* Reuse must reach a mark that no sequence uses any more. */
             int32_t ids[N_CTX];
             uint32_t n_present;
             for (uint32_t q = 0; q < 3; q++) assert_ok(whit_session_truncate(session, q, 0, &error), error);
@@ -121,12 +121,12 @@ static void marks_what_was_asked_for_in_vain(void **state)
     whit_session *plain = open_session(WHIT_KV_K4V2, 1, 1, N_CTX, 0);
     feed(session, 0, 1000, 0, 0);
     assert_ok(whit_session_truncate(session, 0, 500, &error), error);
-    assert_true(whit_session_position(session, 0) < 500); /* nothing is marked */
+    assert_true(whit_session_position(session, 0) < 500); /* there is no mark */
     feed(session, 0, 1000, 0, 0);                         /* in passes that do not end at 500 */
     assert_ok(whit_session_share(session, 0, 1, 500, &error), error);
     assert_int_equal(whit_session_position(session, 1), 500);
     expect_same(session, 1, 700, 2, 500, plain);
-    /* Others take its place; but what has served stays while others have not. */
+    /* New marks replace unused ones; a mark that was used remains while others were not. */
     for (uint32_t i = 0; i < 4; i++) {
         feed(session, 1, 710 + 100 * i, 2, 500);
         assert_ok(whit_session_mark(session, 1, &error), error);
@@ -153,7 +153,8 @@ static void no_marks_no_way_back(void **state)
     whit_session_close(session);
 }
 
-/* The second client of a system message resumes at its end, although nobody asked for that position before. */
+/* The second client with the same system message must resume at that message's end, although no client asked for that
+ * position before. */
 static void ends_of_messages_are_marked(void **state)
 {
     (void)state;
@@ -181,7 +182,7 @@ static void ends_of_messages_are_marked(void **state)
     whit_session_close(session);
 }
 
-/* A prompt of 2,000 tokens is computed once, and kept once: each of eight sequences has what it wrote itself. */
+/* A prompt of 2,000 tokens is computed and stored once; each of eight sequences has only its own tokens in addition. */
 static void one_prompt_serves_eight(void **state)
 {
     (void)state;
@@ -195,7 +196,7 @@ static void one_prompt_serves_eight(void **state)
         feed(session, 0, PROMPT, 0, PROMPT);
         assert_ok(whit_session_mark(session, 0, &error), error);
         n_fed = 0;
-        feed(session, 0, N, 8, PROMPT); /* has gone on when the others come */
+        feed(session, 0, N, 8, PROMPT); /* longer than what is shared */
         for (uint32_t q = 1; q < N_SEQUENCES; q++) {
             assert_ok(whit_session_share(session, 0, q, PROMPT, &error), error);
             assert_int_equal(whit_session_position(session, q), PROMPT);

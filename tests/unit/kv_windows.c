@@ -51,7 +51,7 @@ static int32_t id_at(uint32_t position, uint32_t text)
     return (int32_t)((position * 31 + position / 7 * text) % 64);
 }
 
-/* Feeds positions up to n; logits of the last. */
+/* Feeds a sequence up to position n; returns the logits of the last token. */
 static const float *feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t text)
 {
     whit_error error;
@@ -76,7 +76,7 @@ static void memory_is_that_of_the_window(void **state)
     options.n_ctx_tokens = 65536;
     assert_ok(whit_session_predict_bytes(model, &options, NULL, 0, &long_bytes, &error), error);
     options.n_ctx_tokens = 1024;
-    options.n_batch_tokens = 1024; /* a pass as long as the context keeps all of it */
+    options.n_batch_tokens = 1024; /* such a long pass needs the whole context */
     assert_ok(whit_session_predict_bytes(model, &options, NULL, 0, &whole_bytes, &error), error);
     assert_true(long_bytes - short_bytes <= (65536 - 1024) * (sizeof(int32_t) + 1)); /* ids and tables */
     whit_session *session = open_session(1, 64);
@@ -90,7 +90,7 @@ static void memory_is_that_of_the_window(void **state)
     whit_session_close(session);
 }
 
-/* The bits of a session whose passes are so long that it keeps everything. */
+/* The bits must equal those of a session whose passes are so long that it keeps every token. */
 static void bits_are_those_of_the_whole(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void steps_back_end_where_they_may(void **state)
     whit_session *ring = open_session(3, 16), *whole = open_session(1, N_CTX);
     size_t bytes = whit_model_vocab_size(model) * sizeof(float);
     feed(ring, 0, LONG, 1);
-    for (uint32_t back = 1; back <= 128; back += 9) { /* as far as promised, and on with another text */
+    for (uint32_t back = 1; back <= 128; back += 9) { /* as far back as promised; then another text */
         assert_ok(whit_session_share(ring, 0, 1, LONG - back, &error), error);
         assert_int_equal(whit_session_position(ring, 1), LONG - back);
         assert_ok(whit_session_truncate(whole, 0, 0, &error), error);
@@ -121,7 +121,7 @@ static void steps_back_end_where_they_may(void **state)
     assert_ok(whit_session_truncate(ring, 0, LONG - 128, &error), error);
     assert_int_equal(whit_session_position(ring, 0), LONG - 128);
     feed(ring, 0, LONG, 1);
-    /* Further back: not what was asked for, and the caller feeds from there. */
+    /* When the sequence cannot return that far, it stops earlier, and the caller feeds tokens from there. */
     assert_ok(whit_session_truncate(ring, 0, 700, &error), error);
     assert_true(whit_session_position(ring, 0) < 700);
     assert_ok(whit_session_truncate(whole, 0, 0, &error), error);
@@ -134,7 +134,8 @@ static void steps_back_end_where_they_may(void **state)
     whit_session_close(whole);
 }
 
-/* Blocks of a window are found again as those of a whole past: only those that a query behind them sees. */
+/* The blocks of a beginning can be reused although the window has dropped older ones: only those that later queries
+ * read are needed. */
 static void beginnings_are_found(void **state)
 {
     (void)state;
@@ -155,7 +156,7 @@ static void beginnings_are_found(void **state)
 static void too_many_windows_are_refused(void **state)
 {
     (void)state;
-    for (uint32_t n = 8; n <= 9; n++) { /* layers, each with a window of its own */
+    for (uint32_t n = 8; n <= 9; n++) { /* layers, each with another window */
         char path[] = "/tmp/whit-windows-XXXXXX";
         whit_error error;
         whit_model *many;

@@ -22,8 +22,8 @@ static bool keep(void *user, const char *text, size_t n)
     return true;
 }
 
-/* The program's clock (linked with --wrap): the real one, or one that advances by a millisecond with every look, so
- * that a limit of time is one of looks and holds on any machine. */
+/* Replaces the library's clock (linked with --wrap). While clock_counts, it advances by a millisecond with every
+ * reading, so that a limit of time is a limit of readings and does not depend on the machine. */
 static bool clock_counts;
 static uint64_t n_looks;
 uint64_t __real_whit_thread_cpu_ns(void);
@@ -106,7 +106,7 @@ static const struct {
      "[-1e+30, -0.0, -0.0, 0.0, 0.0, 1e-40, 2.0, nan] [-2.0, -1.0, -0.0]\n"},
     {"\xEF\xBB\xBFprint 1\r\n# nothing", "1\n"},
     {"print count(quat([1, 2, 2, -1])), count(quat(-range(70) - 1)), count(quat([]))", "1 70 0\n"},
-    /* A variable of the outermost level and one of the function that have the same number. */
+    /* A variable of the outermost level and one of the function may have the same index. */
     {"let one = 1\nlet base = quat([2, 2], 0)\nfn f(d) { let r = base + d; return r }\nprint f(quat([-1, -1], 0))",
      "quat[1, 1]\n"},
     {"let g = quat([2, 2], 0)\nfn f(q, d) { q = g + d; return q }\nprint f(quat([-2, -2], 0), quat([-1, -1], 0))",
@@ -158,7 +158,8 @@ static const struct {
     {"let v = range(3)\nv[-1] = 0", "index -1 is outside", 2, 2},
     {"let v = range(3)\nprint v[2..1]", "[2..1] is outside a vector", 2, 8},
     {"print range(3) + range(4)", "3 and 4 elements", 1, 16},
-    /* Inside a chain that is one loop: the operation, and what ran before it, are those of the tree. */
+    /* When a chain of operations is compiled as one loop, the reported operation and the output before it must be those
+     * of the tree walker. */
     {"let a = range(3)\nlet c = a * 2 + (a - range(4)) * 3", "3 and 4 elements", 2, 20},
     {"let a = range(3)\nlet c = sum(a * a + range(4) * a)", "4 and 3 elements", 2, 30},
     {"let a = range(3)\nfn f(x) { return vec(x, 1 / 0) }\nlet c = (a + range(4)) + f(3)", "3 and 4 elements", 3, 12},
@@ -204,7 +205,7 @@ static void test_limits(void **state)
         assert_null(strstr(printed, "1100000"));
         assert_int_equal(run(&options, "let v = vec(1000000, 1)\nwhile 1 { v = v + v }", &error, NULL),
                          WHIT_ERROR_LIMIT);
-        for (int64_t most = 100; most <= 100000; most = most * 10) { /* exactly, however often the clock is looked at */
+        for (int64_t most = 100; most <= 100000; most = most * 10) { /* exactly, also if the clock is read often */
             whit_lang *lang;
             int64_t rounds;
             const char *text = "let i = 0\nwhile 1 { i += 1 }";
@@ -224,7 +225,7 @@ static void test_limits(void **state)
         options.max_ms = 50;
         begin_counting();
         assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_LIMIT);
-        assert_in_range(end_counting(), 51, 53); /* one at the start, and the one that is over */
+        assert_in_range(end_counting(), 51, 53); /* one at the start, one above the limit */
         options.max_ms = 2;                      /* of the real clock */
         assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_LIMIT);
         assert_non_null(strstr(error.message, "2 ms of processor time"));
@@ -239,7 +240,7 @@ static void test_limits(void **state)
     assert_int_not_equal(run(&options, deep, &error, NULL), WHIT_OK);
     assert_non_null(strstr(error.message, "nested more than"));
 
-    /* Chains in parentheses: as deep as is allowed, and deeper. */
+    /* Chains in parentheses: at the allowed depth, and deeper. */
     for (int n = 990; n <= 1000; n += 10) {
         static char chains[16384];
         strcpy(chains, "let x = 1\nprint ((((x");
@@ -259,7 +260,7 @@ static void test_limits(void **state)
     }
 }
 
-/* A text of n copies of `part` between two others. */
+/* Returns a text of n copies of `part` between `before` and `after`. */
 static const char *repeated(const char *before, const char *part, int n, const char *after)
 {
     static char text[WHIT_LANG_MAX_TEXT_BYTES];
@@ -269,7 +270,8 @@ static const char *repeated(const char *before, const char *part, int n, const c
     return text;
 }
 
-/* What calls itself or others inside long expressions ends in a line, not at the end of the stack. */
+/* Functions that call themselves or others inside long expressions must end with an error, not with a stack
+ * overflow. */
 static void test_depth(void **state)
 {
     (void)state;
@@ -283,7 +285,7 @@ static void test_depth(void **state)
         text = repeated("fn f(n) {\nif n <= 0 { return 0 }\nreturn f(n - 1)", "+1", 40, "\n}\nprint f(198)");
         assert_ok(run(&options, text, &error, NULL), error);
         assert_string_equal(printed, "7920\n");
-        /* Functions that are met for the first time, each inside an expression of the one before. */
+        /* Functions that are first checked while an expression of the calling function is checked. */
         static char nested[WHIT_LANG_MAX_TEXT_BYTES];
         size_t at = 0;
         for (int i = 0; i < 99; i++) {
@@ -294,7 +296,7 @@ static void test_depth(void **state)
         sprintf(nested + at, "fn f99(n) { return n }\nprint f0(1)");
         assert_int_not_equal(run(&options, nested, &error, NULL), WHIT_OK);
         assert_non_null(strstr(error.message, "nested more than 2500 levels"));
-        /* The argument is met before the function, whatever that calls. */
+        /* Arguments are checked before the function, so their depths do not add up. */
         at = 0;
         for (int i = 0; i < 2; i++) {
             at += (size_t)sprintf(nested + at, i ? "fn f(n) { return (g(n)" : "fn g(n) { return (n");
@@ -306,7 +308,7 @@ static void test_depth(void **state)
         sprintf(nested + at, "print f(g(0))");
         assert_ok(run(&options, nested, &error, NULL), error);
         assert_string_equal(printed, "4200\n");
-        /* More vectors than one loop takes: parts of the chain are loops of their own, and compiled once. */
+        /* More vectors than one loop can read: the chain is compiled as several loops, each once. */
         at = 0;
         for (int i = 0; i < 30; i++) at += (size_t)sprintf(nested + at, "let v%d = range(64) + %d\n", i, i);
         at += (size_t)sprintf(nested + at, "let s = v0");
@@ -317,7 +319,7 @@ static void test_depth(void **state)
     }
 }
 
-/* A program that is too large to be compiled leaves nothing half made behind, whatever is called afterwards. */
+/* A program that is too large to be compiled must leave nothing half compiled; functions may be called after that. */
 static void test_too_large(void **state)
 {
     (void)state;
@@ -362,8 +364,8 @@ static uint64_t count_looks(int tier, const char *text)
     return n;
 }
 
-/* Operations that take long on one value look at the clock inside: at least once in 72,000 of `n` pieces of work, which
- * are elements that are read or written once, or numbers that are printed. */
+/* Operations that take long on one value must read the clock inside, at least once per 72,000 units of work. `n` counts
+ * these units: elements read or written, or numbers printed. */
 static void test_long_operations(void **state)
 {
     (void)state;
@@ -396,7 +398,8 @@ static void test_long_operations(void **state)
         }
 }
 
-/* Variables and functions stay; what failed leaves no trace, and what ran before a failure stays. */
+/* Variables and functions persist between loads. A load that fails to be checked changes nothing; lines that ran before
+ * a failure count. */
 static void test_session(void **state)
 {
     (void)state;
@@ -436,7 +439,7 @@ static void test_session(void **state)
         assert_ok(whit_lang_run(lang, &error), error);
         assert_string_equal(printed, "6\n");
         assert_ok(LOAD("fn g(x) { return sum(w) }"), error);
-        assert_int_not_equal(LOAD("{ let w = [1, 2]; g(0) }"), WHIT_OK); /* of the block alone */
+        assert_int_not_equal(LOAD("{ let w = [1, 2]; g(0) }"), WHIT_OK); /* only the block's */
         assert_non_null(strstr(error.message, "'w' is not defined"));
         assert_ok(LOAD("fn h(x) { if x > 5 { return x }\n let y = h(3); let z = ~x; return z + y }"), error);
         for (int round = 0; round < 2; round++) { /* half checked the first time */
@@ -444,13 +447,14 @@ static void test_session(void **state)
             assert_string_equal(error.message, "t:2:25: '~' needs an integer, not a float");
         }
         assert_ok(LOAD("fn k(x) { return x + w }"), error);
-        assert_int_not_equal(LOAD("let w = [1, 2]; k([3]); nothing"), WHIT_OK); /* checked, with a 'w' that goes */
+        /* checked with a 'w' that is then removed */
+        assert_int_not_equal(LOAD("let w = [1, 2]; k([3]); nothing"), WHIT_OK);
         n_printed = 0;
         assert_ok(LOAD("let w = 5; k([3])"), error);
         assert_ok(whit_lang_run(lang, &error), error);
         assert_string_equal(printed, "[8.0]\n");
         assert_ok(LOAD("fn twice(x) { return x * 2 }"), error);
-        for (int line = 0; line < 20000; line++) { /* trees of lines that have run are not kept */
+        for (int line = 0; line < 20000; line++) { /* the trees of lines that ran are freed */
             bool fails = line % 100 == 50;
             const char *text = fails ? "let z = twice(nothing)"
                 : line % 100         ? "a = twice(a) % 1000 - 7 * (a + 3) / 5"
@@ -462,7 +466,7 @@ static void test_session(void **state)
     }
 }
 
-/* An assignment that ends in the middle of a long vector leaves the variable as it was. */
+/* An assignment that is interrupted within a long vector must leave the variable unchanged. */
 static void test_interrupted_assignment(void **state)
 {
     (void)state;
@@ -490,7 +494,7 @@ static void test_interrupted_assignment(void **state)
     }
 }
 
-/* Variables whose definition was not reached hold nothing: every tier says so at the same place. */
+/* A variable whose definition was not reached has no value: every tier must report that at the same place. */
 static void test_nothing_yet(void **state)
 {
     (void)state;
@@ -523,7 +527,8 @@ static void test_nothing_yet(void **state)
     }
 }
 
-/* Random loops over affine statements, in closed form and round by round. */
+/* Compares random loops over affine statements, which are computed in closed form, with loops that run round by
+ * round. */
 static void test_closed_forms(void **state)
 {
     (void)state;

@@ -43,7 +43,7 @@ static const struct {
                   {&V_OR_BITS, "vpor", "vpord"}, {&V_AND_BITS, "vpand", "vpandd"}, {&V_XOR_BITS, "vpxor", "vpxord"}};
 static const jit_reg bases[] = {RSI, R8, R9, R10, R11, RBX, RDX, RDI};
 
-/* The second source in words. */
+/* Returns the second source operand as assembler text. */
 static const char *words_of(jit_operand b, char vector)
 {
     static char text[64];
@@ -119,7 +119,7 @@ static void vector_instruction(whit_rng *rng, jit_code *c, FILE *out)
     }
 }
 
-/* One random instruction, in bytes and in words. */
+/* Emits one random instruction, as bytes in c and as assembler text in out. */
 static void instruction(whit_rng *rng, jit_code *c, FILE *out)
 {
     jit_reg a = (jit_reg)whit_rng_below(rng, 16), b = (jit_reg)whit_rng_below(rng, 16);
@@ -236,7 +236,8 @@ static whit_lang *start(int tier)
     return lang;
 }
 
-/* How many mappings of the process are executable and from no file; fails where one is writable too. */
+/* Returns the number of executable mappings of the process that belong to no file; fails if one of them is also
+ * writable. */
 static int executable_mappings(void)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -270,7 +271,7 @@ static void test_pages(void **state)
 #define PR_MDWE_REFUSE_EXEC_GAIN 1
 #endif
 
-/* Memory that was writable may not become executable: the loop runs all the same. */
+/* When the kernel refuses to make written memory executable, the program must still run, without machine code. */
 static void test_denied(void **state)
 {
     (void)state;
@@ -297,7 +298,7 @@ static void test_denied(void **state)
     assert_int_equal(status, 0);
 }
 
-/* Programs by machine code as by the tree walker, with both widths of vectors. */
+/* Runs a program by machine code with both widths of vectors and compares it with the tree walker. */
 static void alike(const char *text)
 {
     whit_cpu cpu;
@@ -320,7 +321,7 @@ static void alike(const char *text)
     }
 }
 
-/* Sums that stay in registers, and loops in which they cannot: too long, shared, of other scales. */
+/* Sums that stay in registers, and loops whose sums cannot: too long, shared, or of other scales. */
 static void test_quaternary_loops(void **state)
 {
     (void)state;
@@ -347,7 +348,7 @@ static void test_quaternary_loops(void **state)
             }
 }
 
-/* Divisions that are known to leave no remainder, and such as look like them. */
+/* Divisions that are known to leave no remainder, and others of similar form. */
 static void test_exact_divisions(void **state)
 {
     (void)state;
@@ -359,7 +360,7 @@ static void test_exact_divisions(void **state)
           "n = i - 99\n if n % 2 == 0 { n += 1\n n = n / 2 }\n s = s * 3 + n }\n");
 }
 
-/* Every operation that machine code has, at lengths around its blocks, over what is no number too. */
+/* Every operation of machine code, at lengths around its blocks, also with NaN and infinity. */
 static void test_vectors(void **state)
 {
     (void)state;

@@ -18,7 +18,7 @@ static uint64_t first_seed, n_seeds = 5000;
 
 struct outcome {
     whit_status status;
-    uint64_t digest, printed; /* printed: a hash of all lines */
+    uint64_t digest, printed; /* printed: a hash of all printed lines */
     whit_error error;
 };
 
@@ -75,8 +75,8 @@ static void test_tiers(void **state)
             const whit_quat_kernels *level = k < 3 ? &best : &narrow;
             int tier = k < 2 ? WHIT_LANG_CLOSURES : WHIT_LANG_NATIVE;
             struct outcome wanted = oracle, other = run(level, &writer, tier, k != 0, MAX_STEPS);
-            /* Where the limit on steps ends both, they need not stand at the same place; a chain takes fewer steps
-             * than its operations, so it may end one alone. */
+            /* If both runs reach the limit on steps, they need not stop at the same place. A fused chain counts fewer
+             * steps than its operations, so one run alone may reach the limit. */
             bool limited = oracle.status == WHIT_ERROR_LIMIT, other_limited = other.status == WHIT_ERROR_LIMIT;
             if (limited && other_limited) continue;
             if (limited != other_limited) {
@@ -96,8 +96,8 @@ static void test_tiers(void **state)
     assert_true(n_failed < n / 2);
 }
 
-/* Memory that ends at any place, in every tier: the run says so, or goes on without machine code to the same bits,
- * and everything is given back. What was not written yet holds NaN and -1. */
+/* Allocation fails at a random place, in every tier: the run must report it, or continue without machine code and give
+ * the same bits; all memory must be freed. Fresh memory holds NaN and -1. */
 static void test_memory_that_ends(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static void test_memory_that_ends(void **state)
 
 int main(int argc, char **argv)
 {
-    /* Sessions are opened by the million: their memory stays with the process. */
+    /* Sessions are opened by the million: freed memory stays with the process for speed. */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     if (argc > 2) {

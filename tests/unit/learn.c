@@ -32,7 +32,7 @@ static void expect_token(const opened *it, int32_t id, const char *text)
     if (n != strlen(text) || memcmp(got, text, n) != 0) fail_msg("token %d is '%.*s', not '%s'", id, (int)n, got, text);
 }
 
-/* The example of the paper, with our order of equals: see the head of learn.h. */
+/* The example of the paper; among pairs of equal frequency the order is that of the head of learn.h. */
 static void an_example_by_hand(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static int slow_piece(struct slow *slow, const char *text)
     return slow->n_pieces++;
 }
 
-/* The most frequent pair, of equals the smallest; counts every word anew. */
+/* Finds the most frequent pair, among equal ones the smallest, by counting all words anew. */
 static bool slow_best(const struct slow *slow, int *left, int *right)
 {
     static uint64_t counts[MAX_PIECES][MAX_PIECES];
@@ -124,7 +124,7 @@ static void counts_stay_right(void **state)
     whit_rng rng = {7};
     whit_error error;
     for (int round = 0; round < 30; round++) {
-        /* Few letters and long words: pairs overlap, repeat, and come about in two ways. */
+        /* With few letters and long words, pairs overlap, repeat, and arise in two ways. */
         static struct slow slow;
         memset(&slow, 0, sizeof slow);
         whit_text_table words = whit_text_table_init(NULL);
@@ -243,7 +243,7 @@ static void nonsense_is_refused(void **state)
     options = (whit_learn_options){300, NULL, 0};
     assert_ok(whit_learner_open(&options, NULL, &learner, &error), error);
     assert_int_equal(whit_learner_finish(learner, &image, &error), WHIT_ERROR_ARGUMENT); /* no text */
-    assert_ok(whit_learner_add(learner, "\xFF\xC0x\xED\xA0\x80", 6, &error), error);     /* not UTF-8, but for the x */
+    assert_ok(whit_learner_add(learner, "\xFF\xC0x\xED\xA0\x80", 6, &error), error);     /* not UTF-8, except the x */
     assert_ok(whit_learner_finish(learner, &image, &error), error);
     whit_learner_close(learner);
     whit_learner_close(NULL);

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Positive definite: X^T X of random rows, and something on the diagonal. */
+/* Returns a positive definite matrix (n, n): X^T X of random rows, plus a constant on the diagonal. */
 static float *make_matrix(size_t n, uint64_t seed)
 {
     whit_rng rng = {seed};
@@ -57,7 +57,7 @@ static void factors(void **state)
         assert_true(n_heard >= (n + WHIT_CHOLESKY_BLOCK - 1) / WHIT_CHOLESKY_BLOCK); /* at least in the first half */
         assert_true(whit_cholesky_of_inverse(&blas, NULL, alone, other, n, scratch, NULL, NULL));
         assert_memory_equal(u, alone, bytes);
-        /* U^T U a = 1 */
+        /* checks U^T U a = 1 */
         for (size_t i = 0; i < n; i += 1 + n / 8)
             for (size_t j = 0; j < n; j++) {
                 double sum = 0;

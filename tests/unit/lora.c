@@ -21,7 +21,8 @@ typedef struct lora {
     whit_rng rng;
 } lora;
 
-/* Values that int8 with a scale per row holds exactly: eighths of a code, 127 of them in each row. */
+/* Adds a tensor of values that int8 with one scale per row stores exactly: codes from -127 to 127 over 1,024, with one
+ * code of 127 in each row. */
 static void add_tensor(lora *l, const char *name, uint32_t n_rows, uint32_t n_cols)
 {
     lora_tensor *tensor = &l->tensors[l->n++];
@@ -97,7 +98,8 @@ static void import_to(const whit_model *model, const char *path, const char *nam
     whit_buf_free(&image);
 }
 
-/* Mounts the folder and compares with pairs added to dense weights with these scales. */
+/* Mounts the folder as an adapter and compares the logits with those of a model whose dense weights have the pairs
+ * added with these scales. */
 static void check_folder(const whit_model *model, const lora *l, const char *path, const char *const *ours,
                          const double *scales)
 {
@@ -124,7 +126,7 @@ static void check_folder(const whit_model *model, const lora *l, const char *pat
     whit_model_close(dense);
 }
 
-/* Width 64, 4 heads and 2 KV heads of 16, feed-forward 96. */
+/* Adds pairs for width 64, 4 heads and 2 KV heads of 16, feed-forward width 96. */
 static void add_usual_pairs(lora *l)
 {
     *l = (lora){.rng = {5}};
@@ -156,7 +158,7 @@ static void equals_dense_weights(void **state)
     check_folder(model, &l, path, usual, (const double[]){4, 4, 4, 4, 4, 4});
     lora_free(&l);
 
-    /* Ranks and alphas by pattern: the first key that matches counts. */
+    /* Ranks and alphas may depend on patterns of names; the first matching key counts. */
     l.rng.state = 6;
     add_pair(&l, "model.layers.0.self_attn.q_proj", 64, 64, 8);
     add_pair(&l, "model.layers.1.self_attn.q_proj", 64, 64, 2);

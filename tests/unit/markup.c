@@ -4,12 +4,13 @@
 
 #include "cli/markup.h"
 
-/* The pieces, each between the letters of its style: "b[word]". Pieces of one style are joined. */
+/* The shown pieces; a styled one is written as its style's letter and brackets: "b[word]". Adjacent pieces of one style
+ * are joined. */
 struct shown {
     char text[8192], plain[8192];
     size_t n, n_plain;
     unsigned style;
-    bool is_whole; /* every piece begins and ends with a whole character */
+    bool is_whole; /* every piece consists of whole characters */
 };
 
 static void add_char(struct shown *s, char c)
@@ -36,7 +37,7 @@ static bool take_piece(void *user, const char *text, size_t n_bytes, unsigned st
     s->is_whole &= ((unsigned char)text[0] & 0xC0) != 0x80;
     switch_style(s, style);
     for (size_t i = 0; i < n_bytes; i++) add_char(s, text[i]);
-    for (size_t i = 0; i < n_bytes; i++) /* a bullet stands for a mark */
+    for (size_t i = 0; i < n_bytes; i++) /* a bullet replaces a mark */
         if (n_bytes - i >= 3 && !memcmp(text + i, "\xe2\x80\xa2", 3))
             i += 2;
         else
@@ -44,7 +45,7 @@ static bool take_piece(void *user, const char *text, size_t n_bytes, unsigned st
     return true;
 }
 
-/* Shows a text that arrives in parts of `step` bytes, but never within a character. */
+/* Shows a text that arrives in parts of at least `step` bytes, which consist of whole characters. */
 static void show(const char *text, size_t n_bytes, size_t step, struct shown *s)
 {
     *s = (struct shown){.is_whole = true};
@@ -72,7 +73,7 @@ static const struct {
      "\xe2\x80\xa2 one\n  \xe2\x80\xa2 two b[b]\n\xe2\x80\xa2 three\n1. four\n"},
     {"> said\nno", "q[> said\n]no"},
     {"use `a * b` and ``x ` y``", "use C[a * b] and C[x ` y]"},
-    /* What only looks like a mark stays. */
+    /* Characters that only look like a mark are kept. */
     {"2*3*4, a_b_c, 2 * 3 * 4, **, ****, f(*args, **kwargs)", "2*3*4, a_b_c, 2 * 3 * 4, **, ****, f(*args, **kwargs)"},
     {"an open **mark\nand *another", "an open **mark\nand *another"},
     {"**a\nb** `c\nd`", "**a\nb** `c\nd`"},
@@ -80,7 +81,7 @@ static const struct {
     {"\\*not\\* `", "\\*not\\* `"},
     {"ends **bold**", "ends b[bold]"},
     {"**b** *i*", "b[b] i[i]"},
-    /* Code keeps every byte, and colours words, quotes, numbers and comments. */
+    /* Code keeps every byte; keywords, strings, numbers and comments are coloured. */
     {"```python\nif x == 1:  # why\n    s = 'a # b'\n```\n**b**",
      "Cc[```python]C[\n]Ck[if]C[ x == ]Cn[1]C[:  ]Cc[# why]C[\n    s = ]Cs['a # b']C[\n]Cc[```\n]b[b]"},
     {"```c\nreturn a / b; // x\n````\n```", "Cc[```c]C[\n]Ck[return]C[ a / b; ]Cc[// x]C[\n]Cc[````\n]C[```]"},
@@ -102,7 +103,7 @@ static void test_rows(void **state)
         }
 }
 
-/* Whether `small` is `large` with bytes left out. */
+/* Returns whether `small` is `large` with some bytes left out. */
 static bool is_rest_of(const char *small, size_t n_small, const char *large, size_t n_large)
 {
     size_t k = 0;
@@ -110,7 +111,8 @@ static bool is_rest_of(const char *small, size_t n_small, const char *large, siz
     return k == n_small;
 }
 
-/* Random texts of marks: the same pieces however they arrive, and nothing is made up, lost but marks, or split. */
+/* Random texts with marks: the pieces must not depend on how the text arrives, and consist of whole characters; the
+ * plain text may only lack marks and blanks. */
 static void test_random(void **state)
 {
     static const char *const parts[] = {"*",        "**",           "_",  "`",   "```", "#",  " ", "\n", "a",  "word",
@@ -149,7 +151,7 @@ static void test_random(void **state)
     }
 }
 
-/* A long span is no mark: what is held back is bounded. */
+/* A mark that is not closed soon is shown as text, so the text that is held back is bounded. */
 static void test_bound(void **state)
 {
     char text[3000] = "**";

@@ -66,7 +66,8 @@ static bool ignore_text(void *user, const char *text, size_t n)
     return true;
 }
 
-/* All of a short life; the first failure ends it. Everything is closed in any case. */
+/* Opens a model, a session and a sampler and generates; stops at the first failure. Everything is closed in any
+ * case. */
 static whit_status live(const char *path, const whit_allocator *allocator, const char *cache_dir, whit_error *error)
 {
     whit_model *model = NULL;
@@ -100,7 +101,7 @@ static whit_status live(const char *path, const whit_allocator *allocator, const
     return status;
 }
 
-/* The tokens that end repetitions are found once: a second sampler asks for less. */
+/* The tokens that may end repetitions are searched once per model: a second sampler allocates less. */
 static void a_second_sampler_takes_less(void **state)
 {
     (void)state;
@@ -140,7 +141,7 @@ static void fail_each(const char *path, const char *cache_dir)
             assert_true(n > 5);
             return;
         }
-        /* A cache that could not be used is no error: the conversion goes on in memory. */
+        /* A cache that cannot be used is no error: the conversion continues in memory. */
         if (status != WHIT_OK) assert_true(error.message[0] != 0);
         assert_true(n < 100000);
     }
@@ -194,7 +195,7 @@ static void a_token_allocates_nothing(void **state)
     int32_t id = whit_model_bos(model);
     long hooked = 0, total = 0;
     for (int i = 0; i < 200; i++) {
-        if (i == 8) { /* after first uses */
+        if (i == 8) { /* after the first uses */
             hooked = failing.n_left;
             total = n_mallocs;
         }
@@ -221,7 +222,7 @@ static whit_status ban_one(void *user, float *logits, uint32_t n_vocab, whit_err
     return WHIT_OK;
 }
 
-/* Guesses, stop strings, a stage and log-probabilities, two at once. */
+/* Two generations at once, with guesses, stop strings, a stage and log-probabilities. */
 static void nor_does_one_of_many_generations(void **state)
 {
     (void)state;
@@ -357,7 +358,7 @@ static void adapters_take_what_was_predicted(void **state)
     options.n_sequences = 3;
     options.n_batch_tokens = 40;
     check_mounting(&options);
-    options.no_fuse = true; /* no two matrices together */
+    options.no_fuse = true; /* no two matrices are fused */
     check_mounting(&options);
 }
 
@@ -390,7 +391,7 @@ static void fill(whit_session *session, uint32_t n_sequences)
 static void a_session_takes_what_was_predicted(void **state)
 {
     (void)state;
-    if (SANITIZED) skip(); /* shadow memory counts too */
+    if (SANITIZED) skip(); /* shadow memory would count */
     enum { N_SEQUENCES = 4, RANK = 1000 };
     char path[80];
     whit_error error;
@@ -406,17 +407,16 @@ static void a_session_takes_what_was_predicted(void **state)
     options.n_ctx_tokens = N_CTX;
     options.kv = WHIT_KV_F32;
     options.act = WHIT_ACT_F32;
-    /* Of one matrix, so that what passes through it is large beside its factors. */
+    /* The adapter has one matrix, so that its scratch is large compared with its factors. */
     whit_adapter *adapter = make_adapter(model, &(adapter_sample){.rank = RANK, .n_matrices = 1, .size = 0.1f});
     const whit_mount mount = {adapter, 1};
-    /* A smaller session first, for what the process pays once: weights and factors, which are mapped and
-     * not read until now, and under an emulator its translation of the code, which grows by whole huge
-     * pages. */
+    /* A smaller session runs first, because the first use touches mapped weights and factors, and under an emulator the
+     * code's translation grows by whole huge pages. */
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     assert_ok(whit_session_mount(session, 0, &mount, 1, &error), error);
     fill(session, 1);
     whit_session_close(session);
-    malloc_trim(0); /* or what the next one allocates beside its arena could hide in freed pages */
+    malloc_trim(0); /* otherwise freed pages could hide new allocations */
     options.n_sequences = N_SEQUENCES;
     size_t predicted, before = resident_bytes();
     assert_ok(whit_session_predict_bytes(model, &options, &mount, 1, &predicted, &error), error);
@@ -442,7 +442,7 @@ static int make_models(void **state)
     snprintf(gguf_path, sizeof gguf_path, "%s/tiny.gguf", folder);
     snprintf(ndf_path, sizeof ndf_path, "%s/tiny.ndf", folder);
     if (!tiny_model_write(&tiny, gguf_path)) return -1;
-    /* The cache's own file serves as the .ndf. */
+    /* The cache's file is used as the .ndf file. */
     char cache[64], command[256];
     whit_error error;
     whit_model *model;

@@ -39,7 +39,7 @@ struct reading {
 static void read_blocks(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     struct reading *r = context;
-    for (uint32_t i = begin; i < end; i++) { /* a block never crosses a frame */
+    for (uint32_t i = begin; i < end; i++) { /* a block is within one frame */
         const char *text;
         size_t n;
         const uint64_t *vector;

@@ -53,12 +53,12 @@ static void equals_mounting(void **state)
         float *found = run(merged, options_of(WHIT_ACT_F32), NULL, 0, N_TOKENS);
         assert_near(found, expected, cases[i].tolerance);
         free(found);
-        /* The adapter is of the model before. */
+        /* The adapter belongs to the model before the merge. */
         whit_adapter *adapter;
         assert_int_equal(whit_adapter_open(merged, in_folder("first.ndf"), &adapter, &error), WHIT_ERROR_ARGUMENT);
         whit_model_close(merged);
     }
-    /* Nothing to add: the same model. */
+    /* With scale 0 nothing is added: the model must stay the same. */
     assert_ok(merge(model, &(whit_merge_adapter){&first->weights, 0}, 1, NULL, "merged.ndf", &heard, &error), error);
     assert_int_equal(heard.n, 0);
     whit_model *same = open_model("merged.ndf");
@@ -70,7 +70,7 @@ static void equals_mounting(void **state)
     whit_model_close(model);
 }
 
-/* Makes the layers ternary: a merged model with i4 matrices stands for every codec that cannot hold sums. */
+/* A merge into i4 matrices without a codec must be refused, as for every codec that cannot store the sums. */
 static void low_bits_are_refused(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void low_bits_are_refused(void **state)
     whit_model_close(model);
 }
 
-/* f16, of weights or of scales, ends at 65,504. */
+/* f16 numbers, of weights or of scales, are at most 65,504. */
 static void too_large_sums_are_refused(void **state)
 {
     static const char *const codecs[] = {"f16", "i4"};
