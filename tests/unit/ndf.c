@@ -110,7 +110,7 @@ static void crosses_chunks(void **state)
     whit_ndf_close(ndf);
 }
 
-/* Bytes in memory are used where they lie; cut at any length they are refused. */
+/* A file in memory is used in place, without a copy; if it is cut at any length, it must be refused. */
 static void opens_in_memory(void **state)
 {
     (void)state;
@@ -191,11 +191,11 @@ static void splits_into_files(void **state)
     check_tables(ndf);
     whit_ndf_close(ndf);
 
-    /* A part is not a model. */
+    /* A part of a split model must not open as a model. */
     const char *part = ndf_sample_path("big-00002-of-00004.ndf");
     assert_int_equal(whit_ndf_open(part, NULL, &ndf, &error), WHIT_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "part of a split model"));
-    /* A missing part, another part, the part of another model. */
+    /* A part that is missing, a part with another number, and a part of another model. */
     assert_int_equal(rename(part, ndf_sample_path("hidden")), 0);
     assert_int_equal(whit_ndf_open(path, NULL, &ndf, &error), WHIT_ERROR_IO);
     assert_non_null(strstr(error.message, "big-00002-of-00004.ndf: cannot open"));
@@ -225,8 +225,8 @@ static void splits_into_files(void **state)
     unlink(other);
 }
 
-/* Written by a link, the parts lie beside the model itself, and are found by either name; where all files
- * are links to others, they are found by these. */
+/* A model that is written through a link has its parts beside the link's target, and opens by either name. If main file
+ * and parts are links to other files, they are found by the links' names. */
 static void splits_beside_the_file_of_a_link(void **state)
 {
     (void)state;
@@ -240,7 +240,7 @@ static void splits_beside_the_file_of_a_link(void **state)
     snprintf(link_path, sizeof link_path, "%s", ndf_sample_path("link.ndf"));
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(symlink("models/real.ndf", link_path), 0);
-    for (int round = 0; round < 2; round++) { /* the second replaces the first, with its parts */
+    for (int round = 0; round < 2; round++) { /* the second model replaces the first and its parts */
         assert_ok(ndf_sample_write(link_path, &options, NULL, NULL, &error), error);
         for (int i = 2; i <= N_FILES; i++) {
             snprintf(part, sizeof part, "%s/real-%05d-of-00004%s.ndf", folder, i, round ? "b" : "");
@@ -285,7 +285,8 @@ static void splits_beside_the_file_of_a_link(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* New parts never take the names of those that a whole model still has; the old ones go with it. */
+/* New parts must not take the names of parts that an intact model still uses; the old parts are removed when the new
+ * model is complete. */
 static void replaces_a_split_model(void **state)
 {
     (void)state;
@@ -333,13 +334,13 @@ static void failed_commits_leave_no_parts(void **state)
         assert_ok(whit_ndf_writer_add(writer, tensors[i], WHIT_PART_CODES, data, 64, &error), error);
         whit_ndf_writer_set_digest(writer, tensors[i], digest);
     }
-    assert_int_equal(mkdir(path, 0700), 0); /* a folder takes the name of the main file, which comes last */
+    assert_int_equal(mkdir(path, 0700), 0); /* a folder has the name of the main file, which is renamed last */
     assert_int_equal(whit_ndf_writer_commit(writer, NULL, &error), WHIT_ERROR_IO);
     assert_non_null(strstr(error.message, "held.ndf"));
     assert_int_equal(access(ndf_sample_path("held-00002-of-00003.ndf"), F_OK), -1);
     assert_int_equal(access(ndf_sample_path("held-00003-of-00003.ndf"), F_OK), -1);
     whit_ndf_writer_close(writer);
-    assert_int_equal(rmdir(path), 0); /* the folder of the test is empty at its end, or that fails */
+    assert_int_equal(rmdir(path), 0); /* nothing may be left in the test's folder */
 }
 
 static void refuses_misuse(void **state)
@@ -381,7 +382,7 @@ static void refuses_misuse(void **state)
     whit_ndf_writer_close(writer);
 }
 
-/* A model without tensors or tokenizer is a sound file. */
+/* A model without tensors and tokenizer is a valid file. */
 static void empty_model_is_sound(void **state)
 {
     (void)state;
@@ -413,7 +414,7 @@ static void tables_are_canonical(void **state)
             int k = order ? 999 - i : i;
             snprintf(key, sizeof key, "key%d", k);
             whit_table_set_u64(&builder, key, 77);
-            if (k % 3 == 0) whit_table_set_string(&builder, key, key); /* the last one wins */
+            if (k % 3 == 0) whit_table_set_string(&builder, key, key); /* the last one counts */
         }
         assert_ok(whit_table_build(&builder, &out[order], &error), error);
         whit_table_builder_free(&builder);
@@ -424,7 +425,7 @@ static void tables_are_canonical(void **state)
     assert_ok(whit_table_open(out[0].data, out[0].size_bytes, "table", &table, &error), error);
     assert_int_equal(whit_table_count(&table), 1000);
     assert_string_equal(whit_table_get_string(&table, "key999"), "key999");
-    /* Copying every value into another builder gives the same bytes. */
+    /* Copying all values into another builder must give the same bytes. */
     whit_table_builder copy = {0};
     whit_buf again = {0};
     for (uint32_t i = 0; i < whit_table_count(&table); i++) {
@@ -441,7 +442,7 @@ static void tables_are_canonical(void **state)
     whit_buf_free(&out[1]);
 }
 
-/* Names that differ in one place only, wherever in a word it is, keep the index short. */
+/* Names that differ in one place only, anywhere in a word, must not collide so often that the index grows long. */
 static void similar_names_are_spread(void **state)
 {
     (void)state;
@@ -463,7 +464,7 @@ static void similar_names_are_spread(void **state)
     }
 }
 
-/* Values or names that share bytes multiply the work of every reader. */
+/* Values or names may not share bytes, because a small file could then cost every reader much work. */
 static void overlaps_are_refused(void **state)
 {
     (void)state;
@@ -490,7 +491,7 @@ static void overlaps_are_refused(void **state)
         whit_ndf_entry *entry = (whit_ndf_entry *)(out.data + sizeof(whit_ndf_table_header));
         const uint32_t long_name = entry[0].name.name_offset;
         for (uint32_t i = 0; i < N_ENTRIES; i++) {
-            if (kind == 2) { /* ends of one long name, in order and with right hashes */
+            if (kind == 2) { /* the name is the end of a long one; order and hashes are right */
                 uint32_t n = LONG - N_ENTRIES + i;
                 entry[i].name = (whit_ndf_name){long_name + LONG - n, n, whit_ndf_name_hash(text, n)};
             } else {
@@ -506,8 +507,8 @@ static void overlaps_are_refused(void **state)
     }
 }
 
-/* Every byte of a table of all types set to hostile values: refused or readable, never out of
- * bounds (ASan watches). */
+/* Sets every byte of a table of all types to hostile values: the table must be refused or readable without reads out of
+ * bounds (AddressSanitizer checks). */
 static void hostile_tables_are_refused_or_safe(void **state)
 {
     (void)state;

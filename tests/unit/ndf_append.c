@@ -75,7 +75,7 @@ static void appends_frames(void **state)
     assert_memory_equal(whit_ndf_identity(ndf), identity, sizeof identity);
     assert_ok(whit_ndf_verify(ndf, 2, NULL, NULL, NULL, &error), error);
     whit_ndf_close(ndf);
-    /* Who had it open sees the file as it was. */
+    /* A reader that had the file open still sees the old content. */
     assert_int_equal(whit_ndf_n_appended(before), 0);
     assert_ok(whit_ndf_verify(before, 1, NULL, NULL, NULL, &error), error);
     whit_ndf_close(before);
@@ -100,15 +100,15 @@ static void a_crash_costs_nothing(void **state)
     size_t tail_bytes = (size_t)(full - base);
     uint8_t *tail = malloc(tail_bytes), *zeros = calloc(1, tail_bytes);
     assert_int_equal(pread(fd, tail, tail_bytes, base), (ssize_t)tail_bytes);
-    /* Two kinds of crash after byte `cut` of the tail: the file ends there, or it has its full
-     * length and holes of zeros. */
+    /* Two kinds of crash after byte `cut` of the appended tail: the file ends there, or it has its full length and
+     * zeros from there on. */
     for (size_t cut = 0; cut <= tail_bytes; cut++)
         for (int holes = 0; holes < 2; holes++) {
             assert_int_equal(ftruncate(fd, base), 0);
             assert_int_equal(pwrite(fd, tail, cut, base), (ssize_t)cut);
             if (holes)
                 assert_int_equal(pwrite(fd, zeros, tail_bytes - cut, base + (off_t)cut), (ssize_t)(tail_bytes - cut));
-            /* The last bytes of a commit are zeros anyway. */
+            /* The last bytes of a commit may be zeros anyway. */
             bool whole = holes ? memcmp(tail + cut, zeros, tail_bytes - cut) == 0 : cut == tail_bytes;
             whit_ndf *ndf;
             assert_ok(whit_ndf_open_fd(fd, "crash", NULL, &ndf, &error), error);
@@ -148,7 +148,7 @@ static void damage_is_not_cut_off(void **state)
     assert_int_equal(size_of(fd), full);
     close(fd);
 
-    /* A torn append of a whole .ndf is no such damage. */
+    /* A whole .ndf file as payload, whose append was cut off, does not count as damage. */
     fd = make_model();
     base = size_of(fd);
     uint8_t *copy = malloc((size_t)base);
@@ -190,7 +190,7 @@ static void two_appenders_take_turns(void **state)
     unlink(path);
 }
 
-/* The disk is full: the file is as before. */
+/* When the disk is full, the file must remain as it was. */
 static void a_failed_append_leaves_the_file(void **state)
 {
     (void)state;

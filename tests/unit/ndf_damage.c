@@ -14,7 +14,7 @@ static int remove_folder(void **state)
     return ndf_sample_path(NULL) ? 0 : -1;
 }
 
-/* A small model with one appended frame, in memory. */
+/* Makes a small model with one appended frame as a file in memory. Returns its descriptor. */
 static int make_small(size_t *size_bytes)
 {
     whit_error error;
@@ -28,7 +28,7 @@ static int make_small(size_t *size_bytes)
     return fd;
 }
 
-/* True where opening or verifying finds something wrong. */
+/* Returns whether opening or verifying the file finds damage. */
 static bool finds_damage(int fd)
 {
     whit_error error = {0};
@@ -80,7 +80,7 @@ static void every_cut_is_refused(void **state)
     close(fd);
 }
 
-/* Places of damage as lines, in the order they are told. */
+/* The damage that was reported, one line each, in the order of the reports. */
 typedef struct places {
     char lines[64][300];
     uint32_t n;
@@ -124,7 +124,7 @@ static void damage_is_named_and_threads_agree(void **state)
     for (uint32_t i = 0; i < 6; i++) whit_ndf_tensor(ndf, i, &tensor[i]);
     size_t n;
     const uint8_t *tokenizer = whit_ndf_tokenizer(ndf, &n);
-    uint64_t data = (uint64_t)(tensor[0].part[0] - tokenizer); /* from the tokenizer's first byte */
+    uint64_t data = (uint64_t)(tensor[0].part[0] - tokenizer); /* relative to the tokenizer's first byte */
     whit_buf whole = {0};
     assert_ok(whit_read_file(path, 100u << 20, &whole, &error), error);
     uint64_t tokenizer_at = 0;
@@ -134,9 +134,9 @@ static void damage_is_named_and_threads_agree(void **state)
     whit_ndf_close(ndf);
 
     flip(path, tokenizer_at + 3);
-    flip(path, data_at + 10);             /* chunk 0: tensor 0 and the start of 1 */
+    flip(path, data_at + 10);             /* chunk 0: tensor 0 and the start of tensor 1 */
     flip(path, data_at + (3u << 20) + 9); /* chunk 3: only the last tensors of this file */
-    flip(part, 128 + 64 + 64 + 128 + 5);  /* PART is 256 bytes; then the header of DATA */
+    flip(part, 128 + 64 + 64 + 128 + 5);  /* PART has 256 bytes; then comes DATA's header */
     assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
     places serial = {.n = 0};
     assert_int_equal(whit_ndf_verify(ndf, 1, note, &serial, &result, &error), WHIT_ERROR_FORMAT);
@@ -162,7 +162,7 @@ static void damage_is_named_and_threads_agree(void **state)
     unlink(part);
 }
 
-/* Frames that were written wrong but hashed right: the seal and the identity disagree. */
+/* A wrong identity, configuration hash or tokenizer hash in a file whose other hashes are right must be found. */
 static void lies_in_the_seal_are_found(void **state)
 {
     (void)state;

@@ -176,7 +176,7 @@ static whit_status make_adapter(const char *path, whit_error *error)
     return status;
 }
 
-/* Declares a tensor of a type, or writes it: parts of any bytes, for every bit pattern has a value. */
+/* Declares a tensor of this type, or writes it. Its parts are random bytes, because every bit pattern has a value. */
 static whit_status put_type(whit_ndf_writer *writer, bool declares, uint32_t i, const whit_tensor_type *type,
                             uint32_t *number, whit_error *error)
 {
@@ -189,7 +189,7 @@ static whit_status put_type(whit_ndf_writer *writer, bool declares, uint32_t i, 
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         if (!whit_codec_part_bytes(type, (whit_part)p, &part_bytes[p]) || part_bytes[p] > sizeof bytes[p])
             return whit_fail(error, WHIT_ERROR_LIMIT, "%s", name);
-        if (p == WHIT_PART_COUNT - 1 && i % 5 == 0) part_bytes[p] = 40 + i; /* a part that is digested as it is */
+        if (p == WHIT_PART_COUNT - 1 && i % 5 == 0) part_bytes[p] = 40 + i; /* the last part is hashed as it is */
         for (uint64_t k = 0; k < part_bytes[p]; k++) bytes[p][k] = (uint8_t)whit_rng_next(&rng);
         t->part[p] = bytes[p];
         t->part_bytes[p] = part_bytes[p];
@@ -214,7 +214,8 @@ static whit_status put_type(whit_ndf_writer *writer, bool declares, uint32_t i, 
     return WHIT_OK;
 }
 
-/* Every type that whit_tensor_type_check passes, with several lengths of rows; *n: how many. */
+/* Declares or writes a tensor of every type that whit_tensor_type_check accepts, with several row lengths; *n becomes
+ * their number. */
 static whit_status put_types(whit_ndf_writer *writer, bool declares, uint32_t numbers[], uint32_t *n, whit_error *error)
 {
     static const uint16_t groups[] = {0, 16, 32, 64, 128, 256};
@@ -244,7 +245,7 @@ static whit_status put_types(whit_ndf_writer *writer, bool declares, uint32_t nu
     return WHIT_OK;
 }
 
-/* The file that docs/dev/format.md prints: one number of configuration, one tensor of two numbers. */
+/* Writes the file that docs/dev/format.md prints: one number as configuration, one tensor of two numbers. */
 static whit_status make_smallest(const char *path, whit_error *error)
 {
     static const float values[] = {1, -2};
@@ -323,7 +324,8 @@ static whit_ndf_entry *entry_of(uint8_t *table, uint32_t i)
     return (whit_ndf_entry *)(table + sizeof(whit_ndf_table_header)) + i;
 }
 
-/* The scales of a tensor of 64 rows, 256 bytes, become a first factor of rank 1 without a second. */
+/* Turns the scales of a tensor of 64 rows, 256 bytes, into the first factor of a correction of rank 1 whose second
+ * factor is missing. */
 static void forge_pair(uint8_t *tensors, uint8_t *data)
 {
     const whit_ndf_tensors_header *header = (const whit_ndf_tensors_header *)tensors;

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-/* A model in a buffer, with pointers to what the cases below change. */
+/* A model in memory, with pointers to the fields that the cases change. */
 typedef struct victim {
     uint8_t *file;
     size_t size_bytes;
@@ -73,7 +73,7 @@ static whit_status open_bytes(const uint8_t *bytes, size_t size_bytes, whit_erro
     return status;
 }
 
-/* The bytes of a table's value; those of an element of its array of strings. */
+/* Returns the bytes of value i of a table. */
 static uint8_t *value_of(whit_ndf_table_header *table, uint32_t i)
 {
     return (uint8_t *)table + ((whit_ndf_entry *)(table + 1))[i].value;
@@ -88,7 +88,7 @@ static uint8_t *text_of(whit_ndf_table_header *table, uint32_t i, uint32_t k)
 static void lines_are_clear(void **state)
 {
     (void)state;
-    /* `v.SOMETHING` set to something hostile, and a piece of the line that must come. */
+    /* Each case: a change to a field of `v`, and a part of the expected error. */
 #define CASE(change, line)                                                                                             \
     do {                                                                                                               \
         victim v;                                                                                                      \
@@ -169,7 +169,7 @@ static void lines_are_clear(void **state)
     CASE(v.seal->reserved[15] = 1, "its reserved words are not 0");
     CASE(v.files->reserved = 1, "the reserved word is not 0");
 #undef CASE
-    /* A length so absurd that nothing can be hashed, under a header hash that is right. */
+    /* Lengths so large that nothing can be hashed; the header's own hash is right. */
     static const uint64_t lengths[] = {UINT64_MAX, (uint64_t)1 << 63, (uint64_t)1 << 59, 1u << 20};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         victim v;
@@ -200,7 +200,7 @@ static void other_files_are_refused(void **state)
     assert_null(ndf);
 }
 
-/* DATA of 5 GiB with holes: the hash of a chunk of zeros is known, so nothing large is written. */
+/* DATA of 5 GiB is a hole: the hash of a chunk of zeros is known, so the test writes little. */
 static void files_over_4_gib_work(void **state)
 {
     (void)state;

@@ -53,7 +53,7 @@ static whit_status write_data(whit_ndf_writer *writer, uint32_t i, uint32_t numb
     for (uint32_t k = 0; k < WHIT_PART_COUNT; k++)
         for (uint64_t done = 0; done < part_bytes[k];) {
             size_t n = 0;
-            /* Pieces of odd sizes, so that they cross chunks anyhow. */
+            /* Pieces of odd sizes, which cross the borders of chunks. */
             while (n < 1 + (done * 7 + i) % sizeof bytes && done + n < part_bytes[k]) {
                 bytes[n] = ndf_sample_byte(i, k, done + n);
                 n++;

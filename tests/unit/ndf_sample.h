@@ -8,23 +8,23 @@
 typedef struct ndf_sample_options {
     uint32_t n_tensors;      /* default 5 */
     uint64_t row_bytes;      /* of each tensor's codes; default 200 */
-    uint64_t max_data_bytes; /* split */
-    bool reversed;           /* the same model declared in another order, with other provenance */
+    uint64_t max_data_bytes; /* of a file; 0: the model is not split */
+    bool reversed;           /* the same model in another order of declaration, with other provenance */
     const whit_allocator *allocator;
 } ndf_sample_options;
 
-/* Writes a model; path NULL: in memory, *fd receives a descriptor that the caller closes. Bytes of
- * tensor i, part k at j are ndf_sample_byte(i, k, j). `identity` and `fd` may be NULL. */
+/* Writes a model. If path is NULL, it is written to memory, and *fd becomes a descriptor that the caller closes. Byte j
+ * of part k of tensor i is ndf_sample_byte(i, k, j). `identity` and `fd` may be NULL. */
 whit_status ndf_sample_write(const char *path, const ndf_sample_options *options, uint8_t identity[WHIT_HASH_BYTES],
                              int *fd, whit_error *error);
 uint8_t ndf_sample_byte(uint32_t tensor, uint32_t part, uint64_t j);
-/* "tensor.N" */
+/* Returns "tensor.N"; the text is valid until the next call in the thread. */
 const char *ndf_sample_name(uint32_t tensor);
 
-/* A whole file in memory; freed with free. */
+/* Returns a whole file; the caller frees it. */
 uint8_t *ndf_sample_load(const char *path, size_t *size_bytes);
-/* A path in a scratch folder of this process; NULL removes the folder and fails (NULL) where a test
- * left a file in it. */
+/* Returns a path in a scratch folder of this process. With NULL it removes the folder; if a test left a file there,
+ * this fails. */
 char *ndf_sample_path(const char *name);
 
 #endif

@@ -17,7 +17,8 @@ static whit_grammar_vocabulary *vocabulary;
 
 typedef whit_status attempt(void *user, whit_error *error);
 
-/* Refuses the first allocation, then the second, and so on, until the attempt goes well. */
+/* Runs an attempt with the first allocation refused, then with the second, and so on, until it succeeds. Unless
+ * `keeps`, a run may not leave memory allocated. */
 static void refuse_each(const char *what, attempt *run, void *user, bool keeps)
 {
     whit_status status = WHIT_ERROR_MEMORY;
@@ -49,7 +50,7 @@ static whit_status open_vocabulary(void *user, whit_error *error)
 }
 
 struct text {
-    const char *source, *wanted; /* what the grammar must take */
+    const char *source, *wanted; /* what the grammar must accept */
 };
 
 static int32_t byte_token(char byte)
@@ -57,7 +58,7 @@ static int32_t byte_token(char byte)
     return 3 + (uint8_t)byte;
 }
 
-/* Opens a grammar and follows a text by bytes, with a mask in front of each. */
+/* Opens a grammar and feeds it a text byte by byte; before each byte the mask is computed. */
 static whit_status follow(const struct text *text, bool gbnf, whit_error *error)
 {
     whit_grammar *grammar;
@@ -157,7 +158,7 @@ static whit_status open_sampler(void *user, whit_error *error)
     return status;
 }
 
-/* A turn of two given tokens is written, loaded and replayed. */
+/* Saves a turn of given tokens, loads it and replays it. */
 static whit_status keep(void *user, whit_error *error)
 {
     static int32_t ids[130];
@@ -203,7 +204,7 @@ static void sessions(void **state)
     options.keep_hidden = true;
     refuse_each("a session", open_session, NULL, false);
     refuse_each("a prediction", predict, NULL, false);
-    refuse_each("a sampler", open_sampler, NULL, true); /* the model keeps what it finds of the vocabulary */
+    refuse_each("a sampler", open_sampler, NULL, true); /* the model keeps a table of its vocabulary */
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     refuse_each("an embedding", embed, session, false);
     refuse_each("a session file", keep, session, false);

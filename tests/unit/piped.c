@@ -10,7 +10,7 @@
 #include "base/piped.h"
 #include "test.h"
 
-/* Reads until the end of the output, or `limit` bytes. */
+/* Reads until the end of the output, or `limit` bytes. Returns the number of bytes. */
 static size_t read_output(const whit_piped *piped, char *text, size_t limit)
 {
     size_t n = 0;
@@ -76,7 +76,7 @@ static void variables(void **state)
     assert_string_equal(getenv("WHIT_B"), "old");
 }
 
-/* A program that doesn't end with its input is asked to, and may do so in its own way. */
+/* A program that does not end when its input ends gets SIGTERM, and its exit code counts. */
 static void asked_to_end(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void asked_to_end(void **state)
     assert_int_equal(whit_piped_end(&piped, 2000), 4);
 }
 
-/* A program at the terminal stays in this process's group, and is ended alone. */
+/* A program that uses the terminal stays in this process's group; ending it must not end the group. */
 static void at_the_terminal(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void all_of_it_ends(void **state)
     assert_true(grandchild > 1);
     assert_int_equal(kill(grandchild, 0), 0);
     assert_int_equal(whit_piped_end(&piped, 0), -1);
-    bool is_gone = false; /* it may stay a zombie until its new parent looks */
+    bool is_gone = false; /* it may stay a zombie until its new parent waits */
     for (int i = 0; i < 2000 && !is_gone; i++) {
         char path[64], line[200] = "";
         snprintf(path, sizeof path, "/proc/%d/stat", (int)grandchild);

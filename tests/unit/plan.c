@@ -5,13 +5,13 @@
 #include "model/plan.h"
 #include "model/families.h"
 
-/* A made-up model: names decide shapes, no weights exist. */
+/* A made-up model of shapes only: the shape follows from a tensor's name, and there are no weights. */
 struct shapes {
     whit_config config;
     char names[64][WHIT_VALUE_NAME_BYTES];
     whit_tensor_type types[64];
     int32_t n;
-    uint8_t codec; /* of matrices in layers */
+    uint8_t codec; /* of the layers' matrices */
 };
 
 static int32_t find(void *context, const char *name)
@@ -93,7 +93,7 @@ static void matrices_of_one_input_share_it(void **state)
     struct shapes shapes = bitnet();
     whit_graph graph = build(&shapes);
     whit_plan plan = compile(&graph, (whit_plan_options){.act = WHIT_ACT_I8});
-    /* Per layer: q k v, o, gate up, down read four quantised inputs; the f32 head reads none. */
+    /* Per layer four quantised inputs: of q, k and v, of o, of gate and up, of down. The f32 head needs none. */
     assert_int_equal(count(&plan, WHIT_PLAN_LINEAR), 2 * 7 + 1);
     assert_int_equal(count(&plan, WHIT_PLAN_ACTS), 2 * 4);
     uint32_t largest = 0, tiles = 0;
@@ -121,7 +121,7 @@ static uint32_t find_value(const whit_plan *plan, whit_ref value)
     return found;
 }
 
-/* No two values that live at the same time may share a slot, and groups are atomic. */
+/* Two values that are needed at the same time may not share a slot. */
 static void values_that_live_together_lie_apart(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void values_that_live_together_lie_apart(void **state)
         for (int k = 0; k < 2; k++) {
             uint32_t v = find_value(&plan, whit_graph_find(&graph, keep[k]));
             assert_true(v && plan.values[v - 1].kept);
-            assert_int_equal(holder[plan.values[v - 1].slot], v); /* there at the end */
+            assert_int_equal(holder[plan.values[v - 1].slot], v); /* still there at the end */
         }
         assert_int_equal(holder[plan.values[plan.output - 1].slot], plan.output);
         whit_plan_free(&plan);
@@ -151,7 +151,7 @@ static void values_that_live_together_lie_apart(void **state)
     whit_graph_free(&graph);
 }
 
-/* A step of several passes keeps rows of the earlier ones: nothing else of a later pass may lie there. */
+/* A step of several passes keeps rows of earlier passes in these slots: no other value may use them. */
 static void kept_values_have_slots_of_their_own(void **state)
 {
     (void)state;
@@ -216,7 +216,8 @@ static void unused_and_neutral_nodes_are_dropped(void **state)
     whit_graph_free(&graph);
 }
 
-/* What a layer appends to the cache is needed by a layer that reads it, even if nobody wants its own output. */
+/* What a layer appends to the cache must be computed if another layer reads it, even if the layer's own output is
+ * unused. */
 static void shared_keys_are_appended(void **state)
 {
     (void)state;
@@ -254,9 +255,9 @@ static void wrong_models_are_refused_by_name(void **state)
     struct shapes shapes = bitnet();
     whit_error error = {0};
     whit_graph graph;
-    shapes.config.n_ff = 80; /* the tensors were made for this... */
+    shapes.config.n_ff = 80; /* the tensors are made for 80... */
     (void)find(&shapes, "layers.0.gate");
-    shapes.config.n_ff = 96; /* ...and the configuration says that */
+    shapes.config.n_ff = 96; /* ...and the configuration says 96 */
     whit_graph_begin(&graph, NULL, (whit_resolver){&shapes, find, type_of}, &error);
     assert_int_equal(whit_family_build(&shapes.config, &graph), WHIT_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "layers.0.gate"));
@@ -268,7 +269,7 @@ static void wrong_models_are_refused_by_name(void **state)
     whit_graph_free(&graph);
 }
 
-/* A gate that nobody knows, and values of different rows, never reach a plan. */
+/* An unknown gate, and operands with different row counts, must be refused before a plan is made. */
 static void what_cannot_be_computed_is_refused(void **state)
 {
     (void)state;

@@ -17,7 +17,7 @@ static whit_model *open_fd(int fd)
     return model;
 }
 
-/* The logits of some tokens, one row of n_vocab each; the caller frees. */
+/* Returns the logits of N tokens, one row of n_vocab each; NULL if the CPU lacks the level. The caller frees them. */
 static float *logits_of(const whit_model *model, whit_act_type act, const char *cpu, uint32_t n_threads, uint32_t batch)
 {
     enum { N = 9 };
@@ -58,7 +58,8 @@ static void check_levels(const whit_model *model)
     float *generic = logits_of(model, WHIT_ACT_Q2, "generic", 1, 32),
           *i8 = logits_of(model, WHIT_ACT_I8, "generic", 1, 32);
     assert_non_null(generic);
-    assert_true((memcmp(generic, i8, n) != 0) == has_bits(model)); /* it is another format, and only there */
+    /* q2 gives other logits only where a matrix has bit planes */
+    assert_true((memcmp(generic, i8, n) != 0) == has_bits(model));
     for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)
         for (uint32_t batch = 1; batch <= 32; batch = batch * 5 + 2) {
             float *other = logits_of(model, WHIT_ACT_Q2, levels[k], 1 + batch % 2, batch);
@@ -87,7 +88,7 @@ static void bits_are_the_same_on_every_level(void **state)
     assert_true(n_with_bits >= 3);
 }
 
-/* Row by row, the values of every tensor. */
+/* Compares the values of every tensor row by row. Returns how many tensors of b are stored as bit planes. */
 static uint32_t compare_weights(const whit_model *a, const whit_model *b)
 {
     uint32_t n_planes = 0;
@@ -99,14 +100,14 @@ static uint32_t compare_weights(const whit_model *a, const whit_model *b)
             assert_true(x->type.codec == WHIT_CODEC_T2 || x->type.codec == WHIT_CODEC_T5);
             assert_int_equal(y->type.codec, WHIT_CODEC_Q2);
             n_planes++;
-        } else /* codes of 2 and offsets stay as they are */
+        } else /* codes of 2 and offsets keep their codec */
             assert_true(x->type.codec != WHIT_CODEC_T5 || x->type.has_offset);
         if (y->type.layout != WHIT_LAYOUT_TILE16) continue;
         float *p = malloc(2 * x->type.n_cols * sizeof *p), *q = p + x->type.n_cols;
         for (int32_t row = 0; row < (int32_t)x->type.n_rows; row++) {
             whit_codec_get_rows(x, &row, 1, p, x->type.n_cols);
             whit_codec_get_rows(y, &row, 1, q, x->type.n_cols);
-            for (uint32_t k = 0; k < x->type.n_cols; k++) assert_true(p[k] == q[k]); /* 0 and -0 are one weight */
+            for (uint32_t k = 0; k < x->type.n_cols; k++) assert_true(p[k] == q[k]); /* 0 and -0 are equal */
         }
         free(p);
     }
@@ -146,11 +147,11 @@ static void ternary_planes_hold_the_same_weights(void **state)
     assert_int_equal(n_corrected, 3);
 }
 
-/* A tensor that b has as f32 is what a says, to the bit. */
+/* A tensor that b stores as f32 must have a's values, bit by bit. */
 static void compare_floats(const whit_model *a, const whit_model *b, const char *name)
 {
     int64_t i = whit_ndf_find(a->file, name), j = whit_ndf_find(b->file, name);
-    if (i < 0) return; /* no head of its own */
+    if (i < 0) return; /* no separate head */
     const whit_tensor *x = &a->weights.tensors[i], *y = &b->weights.tensors[j];
     uint32_t n = x->type.n_cols;
     float *p = malloc(2 * n * sizeof *p), *q = p + n;

@@ -11,7 +11,7 @@ static const cli_machine machine = {
 
 /* ---- choices --------------------------------------------------------------------------------------- */
 
-/* Seconds by value, 0 being the default, disturbed by up to `noise` of themselves. */
+/* Seconds for each value (0 is the default), changed at random by up to the share `noise`. */
 struct costs {
     double seconds[9];
     double noise;
@@ -49,11 +49,11 @@ static void a_good_default_stays(void **state)
         assert_true(cli_tune_choose(scripted_cost, &c, CLI_TUNED_BATCH, &candidates, 7, &profile));
         assert_int_equal(profile.values[CLI_TUNED_BATCH], 0);
         assert_true(profile.gains[CLI_TUNED_BATCH] == 1);
-        assert_int_equal(profile.values[CLI_TUNED_DRAFT], 9); /* other settings are left alone */
+        assert_int_equal(profile.values[CLI_TUNED_DRAFT], 9); /* other settings stay */
     }
 }
 
-/* Whatever is chosen is at least 0.97 times as fast as the default on the machine that was measured. */
+/* On the measured machine, the chosen value must be at least 0.97 times as fast as the default. */
 static void no_choice_is_slower_than_the_default(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void damage_is_noticed(void **state)
     memset(changed, 'x', sizeof changed);
     write_text(path, changed, sizeof changed);
     assert_int_equal(cli_profile_read(path, &machine, &read), CLI_PROFILE_DAMAGED);
-    written.values[CLI_TUNED_THREADS] = 5000; /* whole, but no number of threads */
+    written.values[CLI_TUNED_THREADS] = 5000; /* undamaged, but no possible number of threads */
     assert_ok(cli_profile_write(path, &machine, &written, &error), error);
     assert_int_equal(cli_profile_read(path, &machine, &read), CLI_PROFILE_DAMAGED);
 }

@@ -10,7 +10,7 @@ static void read_question(cli_question *question, const char *line)
     assert_true(cli_question_read(question, line, strlen(line), -1, reason));
 }
 
-/* ctx_b.capitalize(), which also lowers what follows the first letter. */
+/* As ctx_b.capitalize() in Python, which also makes the other letters lower-case. */
 static void test_hellaswag_capitalises(void **state)
 {
     cli_question question;

@@ -14,14 +14,14 @@
 struct shape {
     const char *folder;
     uint32_t n_layers, interval, head_dim, n_heads, n_kv_heads, n_ff, n_experts, n_used, n_expert_ff, n_shared_ff;
-    uint32_t n_key_heads, n_value_heads, dim; /* of the delta rule; keys and values have one dimension */
+    uint32_t n_key_heads, n_value_heads, dim; /* of the delta rule; keys and values have the same dimension */
     bool is_tied;
 };
 
 static const struct shape mixture = {"qwen35-moe", 3, 2, 32, 4, 2, 64, 6, 3, 16, 32, 2, 2, 32, false},
                           dense = {"qwen35-hybrid", 4, 4, 64, 2, 1, 64, 0, 0, 0, 0, 2, 4, 32, true};
 
-/* The matrix beside `name` whose name ends in `to` in place of `from`. */
+/* Returns the matrix whose name is `name` with the end `from` replaced by `to`. */
 static const struct matrix *beside(const struct made *made, const char *name, const char *from, const char *to)
 {
     char other[160];
@@ -29,7 +29,7 @@ static const struct matrix *beside(const struct made *made, const char *name, co
     return find_matrix(made, other);
 }
 
-/* Fuses q, k, v and z, and b and a, by key head. */
+/* Fuses q, k, v and z, and b and a, grouped by key head. */
 static void fuse_projections(const struct shape *s, const struct made *from, struct made *to)
 {
     static const char qkv[] = "in_proj_qkv.weight", b[] = "in_proj_b.weight";
@@ -62,7 +62,7 @@ static void fuse_projections(const struct shape *s, const struct made *from, str
     }
 }
 
-/* Gives each value head a key head of its own, a copy: an equal model in which no order of heads matters. */
+/* Copies key heads so that each value head has its own: an equal model in which the order of heads is irrelevant. */
 static void repeat_keys(const struct shape *s, const struct made *from, struct made *to)
 {
     const uint32_t keys = s->n_key_heads * s->dim, per_key = s->n_value_heads / s->n_key_heads,
@@ -85,7 +85,7 @@ static void repeat_keys(const struct shape *s, const struct made *from, struct m
 
 /* ---- folders ---------------------------------------------------------------------------------- */
 
-/* %s: "architectures" and model_type; numbers of the shape. Published configurations have these fields. */
+/* Writes config.json with the fields of published configurations: class, model_type, and the shape. */
 static void write_config(const struct shape *s, bool is_next, uint32_t n_key_heads, const char *path)
 {
     char text[4096];
@@ -166,8 +166,8 @@ static const struct gguf_name gguf_names[] = {
     {NULL},
 };
 
-/* Splits what GGUF files hold apart: matrices of gate and up of the experts; and, but for older files, q, k and v in
- * one matrix and z in another, value heads in their order. */
+/* Splits matrices that GGUF files store separately: gate and up of the experts. Unless is_old, q, k and v become one
+ * matrix and z another, with the value heads in order. */
 static void split_for_gguf(const struct shape *s, const struct made *from, bool is_old, struct made *to)
 {
     static const char both[] = "gate_up_proj", qkvz[] = "in_proj_qkvz.weight";
@@ -237,7 +237,7 @@ static void put_keys(whit_gguf_writer *writer, const void *user)
 
 /* ---- equal models ----------------------------------------------------------------------------- */
 
-/* A folder "next", and GGUF files as written now and by older converters. */
+/* Writes a folder "next", and GGUF files as converters write them now and as older ones did. */
 static void make_next(const struct shape *s, struct made *fused)
 {
     struct made model = {0};
@@ -264,7 +264,7 @@ static void one_value_head_a_key_is_qwen35(void **state)
     free_made(&fused);
 }
 
-/* Logits of the prompt at a level, with threads and a batch; the caller frees. */
+/* Returns the prompt's logits for a CPU level, a thread count and a batch size; the caller frees them. */
 static float *run_prompt(const whit_model *model, const char *cpu, uint32_t n_threads, uint32_t n_batch)
 {
     whit_session_options options = whit_session_options_default();
@@ -300,7 +300,7 @@ static void grouped_heads_have_their_key(void **state)
         if (memcmp(logits, expected, n * sizeof *logits) != 0) fail_msg("other bits with %s", runs[i].cpu);
         free(logits);
     }
-    /* Qwen3.5's importer orders heads otherwise, so its last products are summed in another order. */
+    /* Qwen3.5's importer orders heads differently, so the last products are summed in another order. */
     for (size_t i = 0; i < n; i++) assert_true(fabsf(expected[i] - other[i]) < 1e-4f);
     free(expected);
     free(other);
@@ -312,7 +312,7 @@ static void grouped_heads_have_their_key(void **state)
     free_made(&repeated);
 }
 
-/* Readers from before this family refuse the file by its name. */
+/* The file's family has a name that older readers do not know, so they refuse it. */
 static void files_name_the_order(void **state)
 {
     struct made fused = {0};
@@ -337,7 +337,7 @@ static void files_name_the_order(void **state)
 static void damaged_folders_are_refused(void **state)
 {
     static const struct {
-        const char *file, *from, *to, *word; /* from and to have one length */
+        const char *file, *from, *to, *word; /* from and to have the same length */
     } cases[] = {
         {"config.json", "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 3", "cannot share 3 key"},
         {"config.json", "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 0", "cannot share 0 key"},
@@ -382,7 +382,7 @@ static void damaged_files_are_refused(void **state)
 {
     static const struct {
         const char *file, *name;
-        uint32_t skipped, value; /* bytes after the name, and the u32 there */
+        uint32_t skipped, value; /* bytes after the name, and the u32 to write there */
         const char *word;
     } cases[] = {
         {"new.gguf", "qwen3next.ssm.group_count", 4, 3, "cannot share 3 key"},

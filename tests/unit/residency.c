@@ -17,7 +17,7 @@ enum { LAYERS = 3, EXPERTS = 8, USED = 2, WIDTH = 128, N_VOCAB = 64, N_TOKENS = 
 static const uint64_t expert_bytes = 3ull * WIDTH * WIDTH * sizeof(float);
 static char path[256];
 
-/* A mixture of f32 in a file that is on the disk alone. */
+/* Makes a mixture of experts in f32 whose file is on disk, but not in the page cache. */
 static int make_model(void **state)
 {
     whit_error error;
@@ -65,7 +65,7 @@ static whit_session *open_session(const whit_model *model)
     return session;
 }
 
-/* Logits after each token, one step per token: (N_TOKENS, N_VOCAB). */
+/* Computes the logits after each token, one step per token: (N_TOKENS, N_VOCAB). */
 static void run_tokens(whit_session *session, float *logits)
 {
     whit_error error;
@@ -77,7 +77,8 @@ static void run_tokens(whit_session *session, float *logits)
     }
 }
 
-/* Pages of the experts' matrices that are in memory, of those that lie wholly in one expert. */
+/* Returns how many pages of the experts' matrices are in memory, among the *n_all pages that belong to a single
+ * expert. */
 static size_t count_resident(const whit_model *model, size_t *n_all)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -122,8 +123,8 @@ static void budgets_change_no_bit(void **state)
     assert_true(counts.n_given > 0 && counts.n_read - counts.n_given == counts.bytes / expert_bytes);
     assert_true(counts.read_bytes == counts.n_read * expert_bytes);
     assert_true(counts.n_read <= N_TOKENS * LAYERS * USED);
-    if (n_before < n_all / 4)                  /* otherwise the file system keeps pages whatever it is told */
-        assert_true(n_after <= n_all * 3 / 4); /* the budget is a half; Linux misses pages that were just read */
+    if (n_before < n_all / 4)                  /* otherwise the file system keeps all pages */
+        assert_true(n_after <= n_all * 3 / 4); /* the budget is a half; Linux does not drop pages that were just read */
     else
         print_message("this file system keeps its pages: their residency is not checked\n");
     whit_session_close(session);
@@ -137,7 +138,7 @@ static void budgets_change_no_bit(void **state)
     whit_model_close(model);
 }
 
-/* A budget below one layer's experts holds these alone. */
+/* A budget below the experts that one layer uses for a token is raised to exactly these. */
 static void small_budget(void **state)
 {
     (void)state;

@@ -53,7 +53,7 @@ static whit_session *open_session(uint32_t n_sequences)
     return session;
 }
 
-/* Feeds ids [from, n); logits of the last. */
+/* Feeds ids [from, n). Returns the logits of the last. */
 static const float *feed(whit_session *session, uint32_t sequence, const int32_t *ids, size_t from, size_t n)
 {
     whit_error error;
@@ -87,7 +87,7 @@ static void one_prompt_serves_many(void **state)
         assert_ok(whit_session_truncate(alone, 0, 0, &error), error);
         assert_memory_equal(logits, feed(alone, 0, ids, 0, N), whit_model_vocab_size(model) * sizeof *logits);
     }
-    /* Three blocks of the prompt, and a tail for each. */
+    /* Three common blocks of the prompt, and a last one for each sequence. */
     uint32_t n_used = 0;
     for (uint32_t b = 0; b < session->kv.classes[0].pool.n_blocks; b++)
         n_used += session->kv.classes[0].pool.references[b] > 0;
@@ -110,23 +110,24 @@ static void ended_sequences_are_found(void **state)
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
     assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
     assert_int_equal(n_present, 128);
-    /* The sequence's own tokens count one by one; of a prompt that is there whole, the last is left. */
+    /* A sequence's own tokens are reused one by one; if the whole prompt is present, its last token is still left to
+     * compute. */
     feed(session, 0, ids, 128, 150);
     assert_ok(whit_session_reuse(session, 0, ids, 145, &n_present, &error), error);
     assert_int_equal(n_present, 144);
     assert_ok(whit_session_reuse(session, 0, ids, 128, &n_present, &error), error);
     assert_int_equal(n_present, 127);
-    /* Cut back and continued otherwise in the middle of a block: the block is still found. */
+    /* After truncation and another continuation from the middle of a block, the old block is still found. */
     assert_ok(whit_session_truncate(session, 0, 100, &error), error);
     feed(session, 0, others, 100, 130);
     assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
     assert_int_equal(n_present, 128);
-    /* A text with few common tokens keeps it, too. */
+    /* A text with few common tokens must not overwrite the block. */
     assert_ok(whit_session_truncate(session, 0, 5, &error), error);
     feed(session, 0, others, 5, 70);
     assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
     assert_int_equal(n_present, 128);
-    /* With an adapter nothing of it is right; without again, it is. */
+    /* With an adapter nothing may be reused; without it again, the blocks may. */
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
     assert_ok(whit_session_mount(session, 0, &mount, 1, &error), error);
     assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
@@ -135,7 +136,7 @@ static void ended_sequences_are_found(void **state)
     assert_ok(whit_session_mount(session, 0, NULL, 0, &error), error);
     assert_ok(whit_session_reuse(session, 0, ids, 80, &n_present, &error), error);
     assert_int_equal(n_present, 64); /* not the 70 that it holds */
-    /* Four blocks of memory: another text takes them. */
+    /* The memory has four blocks: another text takes them all. */
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
     feed(session, 0, others, 0, N_CTX);
     assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
@@ -143,7 +144,7 @@ static void ended_sequences_are_found(void **state)
     whit_session_close(session);
 }
 
-/* The prefix cache as its events tell it. */
+/* The prefix cache as reported by its events. */
 static struct mirror {
     uint8_t keys[64][WHIT_CACHE_KEY_BYTES];
     size_t n, n_stored, n_removed;
@@ -166,7 +167,7 @@ static void follow_event(void *user, const whit_cache_event *event)
         assert_in_range(mirror.n, 0, 63);
         memcpy(mirror.keys[mirror.n++], event->key, WHIT_CACHE_KEY_BYTES);
         mirror.n_stored++;
-        /* Ids and parent are those of the sequence that the block was computed for. */
+        /* The event's ids and parent must be those of the sequence for which the block was computed. */
         const int32_t *ids = whit_session_tokens_of(session, event->sequence);
         const uint32_t b = (uint32_t)(event->ids - ids) / WHIT_CACHE_BLOCK_TOKENS;
         assert_int_equal(event->parent == NULL, b == 0);
@@ -190,8 +191,8 @@ static void compare_with_mirror(whit_session *session)
     for (size_t i = 0; i < mirror.n; i++) assert_true(whit_kv_pool_knows(pool, mirror.keys[i]));
 }
 
-/* Prompts from a tree with few branches, adapters that come and go, cuts anywhere: always the logits of a
- * session that computes everything. */
+/* Prompts from a tree with few branches, adapters that are mounted and unmounted, truncation anywhere: logits must be
+ * those of a session that computes everything. */
 static void is_what_would_be_computed(void **state)
 {
     (void)state;
@@ -206,7 +207,7 @@ static void is_what_would_be_computed(void **state)
         int32_t ids[N_CTX];
         uint32_t n_present, sequence = (uint32_t)whit_rng_below(&rng, N_SEQUENCES);
         size_t n = 40 + (size_t)whit_rng_below(&rng, N_CTX - 40);
-        for (size_t at = 0; at < N_CTX; at += 48) /* pieces that are no blocks */
+        for (size_t at = 0; at < N_CTX; at += 48) /* pieces that are not whole blocks */
             fill(ids, at, at + 48 < N_CTX ? at + 48 : N_CTX, at + whit_rng_below(&rng, at ? 2 : 1));
         whit_mount mount = {adapters[whit_rng_below(&rng, N_ADAPTERS)], 0.5f};
         size_t n_mounts = (size_t)whit_rng_below(&rng, 2);

@@ -8,7 +8,7 @@
 
 #include "model/import_hf.h"
 
-/* Writes a config.json of one case: Phi's class, since that has partial heads and longrope. */
+/* Writes the config.json of one case. Its class is Phi's, which has heads that are rotated in part, and longrope. */
 static void write_config(const char *path, const json_t *c)
 {
     json_t *config = json_object();
@@ -81,7 +81,7 @@ static void scalings_agree_with_the_reference(void **state)
     json_decref(cases);
 }
 
-/* Keys of one context serve in another one only if their frequencies are the same. */
+/* Keys that were computed for one context length may be used for another only if the frequencies are equal. */
 static void contexts_share_keys_on_one_side(void **state)
 {
     whit_config c = {.n_ropes = 1, .ropes = {{.scaling = WHIT_ROPE_LONG, .length = 100}}};

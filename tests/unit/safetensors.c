@@ -30,7 +30,7 @@ static void sample_reads_back(void **state)
     assert_true(whit_safetensor_f64(tensor, 3, &value) && value == (double)row[0]);
     assert_false(whit_safetensor_f64(tensor, 6, &value));
     tensor = whit_safetensors_find(set, "scale");
-    assert_non_null(tensor); /* its name is written with an escape */
+    assert_non_null(tensor); /* the file writes its name with an escape */
     assert_true(whit_safetensor_f64(tensor, 0, &value));
     assert_true(value == (double)whit_f32_from_f16(30 << 8 | 29));
     assert_false(whit_safetensor_view(whit_safetensors_find(set, "none"), &view));

@@ -135,7 +135,7 @@ static void typical_ref(reference *r)
         double best_distance = INFINITY;
         for (uint32_t i = 0; i < r->n; i++) {
             double distance = fabs(-log(r->p[i]) - h);
-            /* ties: outward from the middle, the more probable side first */
+            /* ties: from the middle outwards, the more probable side first */
             bool upper = -log(r->p[i]) < h - 1e-9;
             if (!kept[i] && distance < best_distance + (upper ? 1e-9 : -1e-9)) best = i, best_distance = distance;
         }
@@ -271,7 +271,7 @@ static whit_sampler_options random_options(whit_rng *rng)
     return o;
 }
 
-/* Random, tied, flat and extreme logits. A few tokens only, so that text repeats itself. */
+/* Makes random logits: also with ties, flat or extreme ones. Few tokens are likely, so that the text repeats itself. */
 static void random_logits(whit_rng *rng, float *logits, uint32_t n)
 {
     uint64_t kind = whit_rng_below(rng, 8);
@@ -335,7 +335,7 @@ static void elementary_functions_are_close(void **state)
     assert_true(whit_quick_pow(0, 0) == 1.0 && whit_quick_pow(0, 2) == 0.0);
 }
 
-/* A vocabulary of real size; the ids stand here so that another machine shows itself. */
+/* A vocabulary of real size. The expected ids are written here, so that a machine with other results is noticed. */
 static void a_seed_gives_the_same_picks_everywhere(void **state)
 {
     (void)state;
@@ -368,7 +368,7 @@ static void a_seed_gives_the_same_picks_everywhere(void **state)
     free(logits);
 }
 
-/* A bias of 0 changes no logit but needs all of them, so that a chain with one is the reference. */
+/* A bias of 0 changes no logit but needs all of them, so a chain with one is the reference. */
 static void greatest_logits_are_enough(void **state)
 {
     (void)state;

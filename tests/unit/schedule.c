@@ -97,7 +97,7 @@ static void count_conv(const float *const *rows, const float *weight, size_t wei
 static void count_delta(float *state, const float *query, const float *value, float beta,
                         const whit_delta_update *update, uint32_t key_dim, uint32_t value_dim, float *out)
 {
-    calls.deltas += value_dim; /* columns: many tokens may pass through some of them at a time */
+    calls.deltas += value_dim; /* columns: a call may advance many tokens */
     real.delta_step(state, query, value, beta, update, key_dim, value_dim, out);
 }
 
@@ -123,7 +123,7 @@ static void run(const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32
     multiply(w, x, begin, end, y, stride);
 }
 
-/* Outputs of tiles that exist. */
+/* Returns the number of outputs of tiles `begin` to `end` - 1, without padding. */
 static uint32_t outputs_of(const whit_tensor *w, uint32_t begin, uint32_t end)
 {
     uint32_t rows = end * WHIT_TILE_ROWS < w->type.n_rows ? end * WHIT_TILE_ROWS : w->type.n_rows;
@@ -153,7 +153,7 @@ static void run_gated(const whit_tensor *gate, const whit_tensor *w, whit_gate_f
     for (uint32_t t = 0; t < x->n_tokens; t++) {
         f(gates[t] + begin * WHIT_TILE_ROWS, ups[t] + begin * WHIT_TILE_ROWS, outputs_of(w, begin, end),
           y + t * stride + begin * WHIT_TILE_ROWS);
-        calls.gates--; /* that was this product's own */
+        calls.gates--; /* `multiply` counts it as its own */
     }
 }
 
@@ -171,7 +171,7 @@ static uint32_t n_traced;
 static const whit_exec_step *ran[STEPS_MAX];
 static uint32_t n_ran;
 
-static volatile bool cancel; /* set with the cancel_at-th call of a step's function, from 1; 0: never */
+static volatile bool cancel; /* set when the cancel_at-th function of a step is called, from 1; 0: never */
 static uint32_t n_calls, cancel_at;
 
 static const struct traced *note(const whit_exec_step *step)
@@ -197,7 +197,7 @@ static void trace_tiles(const whit_exec_step *step, const whit_exec *exec, uint3
     note(step)->run_tiles(step, exec, worker, rows, begin, end);
 }
 
-/* Binds the session once more, to counted kernels and traced steps. `arena` is for the caller to free. */
+/* Binds the session again, to kernels that count and steps that are recorded. The caller frees `arena`. */
 static void rebind(whit_session *s, void **arena)
 {
     whit_error error;
@@ -260,12 +260,12 @@ static const char *tensor_name(void *file, int32_t tensor)
     return whit_ndf_tensor_name(file, (uint32_t)tensor);
 }
 
-/* The kernels that a printed operation is made of. */
+/* Adds to `expected` the kernel calls of which a printed operation consists. */
 static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint32_t n, const whit_model *model,
                          struct counts *expected)
 {
     if (step->op == WHIT_PLAN_LINEAR && model->weights.tensors[step->weight].part_bytes[WHIT_PART_PLANE]) {
-        expected->added++; /* corrections are a part of the product: the plane's own, of activations of its own */
+        expected->added++; /* a correction is part of the product: the plane's, with activations of its own */
         expected->quantise += plan->values[step->input[0] - 1].acts.kind != WHIT_ACTS_F32;
     }
     if (step->rows == WHIT_ROWS_EXPERT) n *= plan->n_used;
@@ -295,9 +295,10 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
     }
 }
 
-static uint32_t seen[WHIT_PLAN_OP_COUNT]; /* operations that ran */
+static uint32_t seen[WHIT_PLAN_OP_COUNT]; /* how often each operation ran */
 
-/* A pass over n_rows tokens, the last of which is wanted: as it runs, as it is printed, and with which bits. */
+/* Runs a pass over n_rows tokens, the last of which wants logits. Checks that it runs the printed operations and gives
+ * the bits of an ordinary session. */
 static void check_pass(const whit_model *model, whit_session_options options, uint32_t n_rows, uint32_t n_top,
                        const whit_mount *mount)
 {
@@ -331,7 +332,7 @@ static void check_pass(const whit_model *model, whit_session_options options, ui
         for (uint32_t i = 0; i < schedule->n_steps; i++)
             expect_calls(&s->plan, &schedule->steps[i], n[rows], model, &expected);
     }
-    expected.products += 3 * (long)s->exec.pairs.n_read; /* three matrices for each expert that was chosen */
+    expected.products += 3 * (long)s->exec.pairs.n_read; /* three matrices per chosen expert */
     assert_true(s->exec.pairs.n_read <= (uint64_t)n_rows * s->plan.n_used * model->config.n_layers);
     for (uint32_t i = 0; i < n_ran; i++) {
         seen[ran[i]->plan->op]++;
@@ -399,7 +400,7 @@ static void what_is_printed_is_what_runs(void **state)
         whit_ndf_writer_close(writer);
         whit_buf_free(&image);
     }
-    /* Operations that these models lack, each with the test that runs it. */
+    /* Operations that these models lack, and the tests that run them. */
     static const struct {
         whit_plan_op op;
         const char *test;
@@ -415,7 +416,8 @@ static void what_is_printed_is_what_runs(void **state)
 
 /* ---- cancelled steps --------------------------------------------------------------------------- */
 
-/* A step of three passes that is cancelled anywhere leaves what was there before, shared blocks too. */
+/* A step of three passes that is cancelled at any place must leave the state before it unchanged, also shared
+ * blocks. */
 static void cancelled_steps_leave_nothing(void **state)
 {
     (void)state;
@@ -446,7 +448,8 @@ static void cancelled_steps_leave_nothing(void **state)
         tokens[i] = (whit_step_token){.sequence = i % 2, .id = (int32_t)(i * 7 % 90), .want_logits = i % 9 == 5};
     static float expected[N_WANTED][N_VOCAB_MAX];
     uint32_t n_all = 0;
-    for (uint32_t at = 0; at <= n_all; at += at < 8 ? 1 : 7) { /* the first one ends, and says how many there are */
+    /* the first run is not cancelled and counts the functions */
+    for (uint32_t at = 0; at <= n_all; at += at < 8 ? 1 : 7) {
         whit_session *s;
         void *arena;
         assert_ok(whit_session_open(model, &options, &s, &error), error);
@@ -470,7 +473,7 @@ static void cancelled_steps_leave_nothing(void **state)
             if (!at) memcpy(expected[k], whit_session_logits(s, k), config.n_vocab * sizeof(float));
             assert_memory_equal(whit_session_logits(s, k), expected[k], config.n_vocab * sizeof(float));
         }
-        if (!at) n_all = n_calls - 2; /* the last group has nothing behind it to be left out */
+        if (!at) n_all = n_calls - 2; /* after the last group nothing can be left out */
         whit_session_close(s);
         free(arena);
     }

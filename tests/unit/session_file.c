@@ -60,11 +60,11 @@ static whit_session *open_session(const whit_model *of, whit_kv_type kv)
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-/* A caller of the library: all ids of a sequence, and a sampler that goes on from turn to turn. */
+/* A user of the library: all ids of a sequence, and a sampler whose state continues from turn to turn. */
 struct talk {
     whit_session *session;
     uint32_t sequence;
-    whit_session_file *file; /* NULL: nothing is kept */
+    whit_session_file *file; /* NULL: nothing is saved */
     whit_sampler_state state;
     bool goes_on;
     int32_t ids[N_CTX + 1];
@@ -79,7 +79,7 @@ static bool take_id(void *user, int32_t id)
     return true;
 }
 
-/* Adds given ids, then picks n more. */
+/* Adds the given ids, then picks n_picked more, and saves them as a turn. */
 static void turn(struct talk *talk, const int32_t *given, size_t n_given, uint32_t n_picked, bool tokens_only)
 {
     whit_error error;
@@ -154,7 +154,7 @@ static void goes_on_with_the_same_bits(void **state)
             turn(whole, given, 10, 90, false);
             turn(whole, given + 3, 4, 40, false);
             turn(whole, NULL, 0, 30, false);
-            for (int i = 0; i < 3; i++) { /* another program each time, in either sequence */
+            for (int i = 0; i < 3; i++) { /* a new program each time, in either sequence */
                 struct talk *part = load(model, types[t], (uint32_t)i % 2, path);
                 if (i == 0) turn(part, given, 10, 90, only);
                 if (i == 1) turn(part, given + 3, 4, 40, only);
@@ -183,14 +183,14 @@ static void undoes(void **state)
     const char *path = in_folder("undo.ndf");
     struct talk *talk = load(model, WHIT_KV_F16, 0, path);
     turn(talk, given, 10, 120, false);
-    /* Goes back in the middle of what was picked, and another way from there. */
+    /* Goes back into the picked tokens and continues differently. */
     assert_ok(whit_session_truncate(talk->session, 0, 70, &error), error);
     talk->n = 70;
     turn(talk, given, 5, 80, false);
     int32_t ids[N_CTX];
     size_t n = talk->n, n_there, n_note;
     memcpy(ids, talk->ids, n * sizeof *ids);
-    /* A note alone, then one that takes back everything. */
+    /* A turn that is only a note, then one that removes all tokens. */
     whit_session_turn note = {
         .struct_bytes = sizeof note, .ids = ids, .n_ids = n - 1, .n_given = n - 1, .note = "abc", .note_bytes = 3};
     assert_ok(whit_session_save(talk->file, &note, &error), error);
@@ -284,7 +284,7 @@ static void refuses_what_differs(void **state)
     unlink(path);
 }
 
-/* A file that says nothing of an adapter must hold nothing that was computed with one. */
+/* A file that names no adapter may not hold anything computed with one. */
 static void saves_nothing_of_other_adapters(void **state)
 {
     (void)state;
@@ -295,11 +295,12 @@ static void saves_nothing_of_other_adapters(void **state)
     struct talk *talk = load(model, WHIT_KV_F16, 0, path);
     turn(talk, given, 10, 20, false);
     whit_session_turn next = {.struct_bytes = sizeof next, .ids = talk->ids, .n_ids = talk->n, .n_given = talk->n};
-    assert_ok(whit_session_save(talk->file, &next, &error), error); /* the same again is fine */
+    assert_ok(whit_session_save(talk->file, &next, &error), error); /* saving the same again is allowed */
     assert_ok(whit_session_mount(talk->session, 0, &mount, 1, &error), error);
     assert_int_equal(whit_session_save(talk->file, &next, &error), WHIT_ERROR_ARGUMENT);
     assert_non_null(strstr(error.message, "adapters were changed"));
-    assert_ok(whit_session_mount(talk->session, 0, NULL, 0, &error), error); /* tokens in between could be its */
+    /* tokens in between may be computed with it */
+    assert_ok(whit_session_mount(talk->session, 0, NULL, 0, &error), error);
     assert_int_equal(whit_session_save(talk->file, &next, &error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_session_truncate(talk->session, 0, 0, &error), error);
     assert_ok(whit_session_mount(talk->session, 0, &mount, 1, &error), error);
@@ -327,7 +328,7 @@ static uint8_t *read_all(const char *path, size_t *n)
     return bytes;
 }
 
-/* Verifies bytes; the number of the frame that the line names, -1 where all is whole. */
+/* Verifies a file of these bytes. Returns the number of the frame that the error names, -1 if all is whole. */
 static long first_bad(int fd, const uint8_t *bytes, size_t n, whit_error *error)
 {
     char path[64];
@@ -340,7 +341,7 @@ static long first_bad(int fd, const uint8_t *bytes, size_t n, whit_error *error)
         status = whit_ndf_verify(ndf, 1, NULL, NULL, NULL, error);
         whit_ndf_close(ndf);
     }
-    /* Loading never takes damaged bytes for turns either. */
+    /* Reading damaged bytes as turns must not crash either. */
     whit_ndf_log log;
     whit_session_record record = {0};
     whit_error inner;
@@ -355,7 +356,7 @@ static long first_bad(int fd, const uint8_t *bytes, size_t n, whit_error *error)
     return strtol(at + 6, NULL, 10);
 }
 
-/* Turns that add so many tokens. */
+/* Damages a file of turns, each of n_tokens tokens, at random; every damage must be found in its frame. */
 static void name_every_damage(whit_kv_type kv, uint32_t n_tokens)
 {
     whit_error error = {0};
@@ -386,7 +387,7 @@ static void name_every_damage(whit_kv_type kv, uint32_t n_tokens)
         memcpy(copy, bytes, n);
         if (round % 4 < 2) { /* altered: some bits of a byte */
             copy[place] ^= (uint8_t)(1 + whit_rng_below(&rng, 255));
-        } else if (round % 4 == 2) { /* cut: not where a commit ends, which is a file of its own */
+        } else if (round % 4 == 2) { /* cut, but not at the end of a commit, which gives a valid file */
             if (place == at[frame] && frame % 2 == 0) continue;
             n_copy = place;
         } else {
@@ -402,7 +403,7 @@ static void name_every_damage(whit_kv_type kv, uint32_t n_tokens)
                 memcpy(copy + at[i], bytes_2 + at_2[i], size_2);
                 memcpy(copy + at[i] + size_2, bytes + at[i + 1], n - at[i + 1]);
                 n_copy = n - size + size_2;
-                /* The one that was put in is itself sound where what is before it was the same. */
+                /* The inserted frame itself is valid if everything before it was the same. */
                 frame = memcmp(bytes, bytes_2, at[i]) ? i : i + 1;
                 if (n_copy == at[i] + size_2 && frame == i + 1) continue;
             } else { /* reordered */
@@ -425,10 +426,10 @@ static void names_every_damage(void **state)
 {
     (void)state;
     name_every_damage(WHIT_KV_F16, 10);
-    name_every_damage(WHIT_KV_K4V2, 40); /* with closed blocks, and tails */
+    name_every_damage(WHIT_KV_K4V2, 40); /* with closed blocks and incomplete ones */
 }
 
-/* One picked token changed, and every hash made right again: only computing can tell. */
+/* Changes one picked token and makes every hash right again: only computing it again shows the change. */
 static void replay_tells_a_forgery(void **state)
 {
     (void)state;
@@ -456,7 +457,7 @@ static void replay_tells_a_forgery(void **state)
     unlink(path);
 }
 
-/* A byte of what a packed cache keeps changed, likewise. */
+/* Changes a byte of the stored incomplete block of a packed cache and makes every hash right again. */
 static void replay_tells_another_tail(void **state)
 {
     (void)state;
@@ -477,7 +478,7 @@ static void replay_tells_another_tail(void **state)
     whit_ndf_log_close(&log);
     assert_int_equal(tail.n_tokens, 89);
     size_t at = (size_t)(tail.offset + tail.n_bytes - 1);
-    while (!bytes[at]) at--; /* of the sinks, which come last */
+    while (!bytes[at]) at--; /* among the sinks, which come last */
     bytes[at] ^= 2;
     ndf_reseal(bytes, n);
     assert_ok(whit_write_file(path, bytes, n, &error), error);
@@ -490,7 +491,7 @@ static void replay_tells_another_tail(void **state)
     unlink(path);
 }
 
-/* A disk that is full, as a limit on files shows it. */
+/* Models a full disk by a limit on file sizes. */
 static void a_full_disk_keeps_what_was_there(void **state)
 {
     (void)state;
@@ -505,7 +506,7 @@ static void a_full_disk_keeps_what_was_there(void **state)
     tight.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
-    /* What the sequence holds now, as a turn of many blocks. */
+    /* Saves all that the sequence has now as a turn of many blocks. */
     whit_session_file *file = talk->file;
     talk->file = NULL;
     turn(talk, given, 10, 100, false);
@@ -515,7 +516,7 @@ static void a_full_disk_keeps_what_was_there(void **state)
     after = read_all(path, &n_after);
     assert_int_equal(n_after, n);
     assert_memory_equal(after, bytes, n);
-    /* There is room again. */
+    /* The limit is removed. */
     assert_ok(whit_session_save(file, &large, &error), error);
     talk->file = file;
     leave(talk);
@@ -526,8 +527,8 @@ static void a_full_disk_keeps_what_was_there(void **state)
     unlink(path);
 }
 
-/* Memory that ends anywhere in a save, also behind the turn's last flush: the file then holds the turn, which the
- * next must not be counted without. */
+/* Allocation fails at any place in a save, also after the last write of the turn. In that case the file has the turn,
+ * and the next save must take it into account. */
 static void no_memory_in_a_save_loses_no_turn(void **state)
 {
     (void)state;
@@ -596,7 +597,7 @@ static void no_memory_in_a_save_loses_no_turn(void **state)
     assert_int_equal(failing.n_live, 0);
 }
 
-/* A number of a block that a cache would not have made. */
+/* Changes a number of a block to one that a cache never computes. */
 static void spoil(whit_session *session, whit_kv_type kv, bool in_tail)
 {
     const whit_kv_class *class = whit_kv_class_of(&session->kv, 0);
@@ -613,7 +614,7 @@ static void spoil(whit_session *session, whit_kv_type kv, bool in_tail)
         whit_kv_block_arrays(WHIT_KV_F16, class->head_dim, data).key_scales[1] *= 0.25f;
 }
 
-/* Hashes say nothing about who wrote a file: numbers that kernels count on are looked at. */
+/* Hashes do not show who wrote a file, so numbers on which kernels rely must be checked. */
 static void refuses_blocks_that_no_cache_makes(void **state)
 {
     (void)state;
@@ -664,7 +665,8 @@ static void assert_same_blocks(const whit_session *a, const whit_session *b)
         }
 }
 
-/* Several threads read a file of some megabytes and look at it: the same is loaded, the same is refused. */
+/* Several threads read and check a file of some megabytes: what is loaded and what is refused must be as with one
+ * thread. */
 static void is_read_by_several_threads(void **state)
 {
     (void)state;
@@ -708,7 +710,7 @@ static void is_read_by_several_threads(void **state)
         whit_session_close(session);
     }
     unlink(path);
-    /* One number of a block in the middle that no cache makes, under hashes that are right. */
+    /* One number of a middle block is wrong, and the hashes are right. */
     assert_ok(whit_session_load(made, 0, path, "text", &file, &error), error);
     assert_ok(whit_session_step(made, tokens, N_LONG, &error), error);
     const whit_kv_class *class = whit_kv_class_of(&made->kv, 5);
@@ -740,11 +742,11 @@ static void signs(void **state)
     snprintf(other_key, sizeof other_key, "%s", in_folder("key2"));
     uint8_t made[WHIT_SIGN_KEY_BYTES], read[WHIT_SIGN_KEY_BYTES], another[WHIT_SIGN_KEY_BYTES];
     assert_ok(whit_sign_new_key(key, made, &error), error);
-    assert_int_equal(whit_sign_new_key(key, made, &error), WHIT_ERROR_IO); /* never over another */
+    assert_int_equal(whit_sign_new_key(key, made, &error), WHIT_ERROR_IO); /* never overwrites a key */
     assert_ok(whit_sign_read_public(public_path, read, &error), error);
     assert_int_equal(whit_sign_read_public(key, read, &error), WHIT_ERROR_FORMAT);
     assert_ok(whit_sign_new_key(other_key, another, &error), error);
-    /* Neither half over another file, and no half alone. */
+    /* If the file of one half exists, it must not be overwritten, and the other half must not be written. */
     char third[256], third_public[256];
     size_t n_kept;
     snprintf(third, sizeof third, "%s", in_folder("key3"));
@@ -778,7 +780,7 @@ static void signs(void **state)
     assert_ok(whit_ndf_check_signed(&log, another, &found, &error), error);
     assert_int_equal(found.n_signatures, 0);
     whit_ndf_log_close(&log);
-    /* Bytes exchanged under a signature, and every hash made right again. */
+    /* The bytes of a signed file are changed, and every hash is made right again. */
     size_t n;
     uint8_t *bytes = read_all(path, &n);
     for (size_t i = 0; i + 64 < n; i += 4)

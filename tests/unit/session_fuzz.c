@@ -21,7 +21,7 @@ enum { N_SEQUENCES = 60 };
 enum { N_SEQUENCES = 400 };
 #endif
 
-/* Lives compare a row each on average; a few of them, played again, may not want any. */
+/* On average a sequence of calls compares a row or more; when only a few are replayed, they may compare none. */
 enum { FEW = 5 };
 static void assert_enough_rows(const play_counts *counts, uint64_t n)
 {
@@ -49,7 +49,7 @@ static void sessions_give_the_bits_of_single_tokens(void **state)
     session_play_end();
 }
 
-/* Hybrids alone: recurrent layers beside attention; two of them have a block that guesses tokens. */
+/* Hybrids only: recurrent layers mixed with attention; two of them have a draft block. */
 static void hybrids_give_the_bits_of_single_tokens(void **state)
 {
     (void)state;
@@ -77,7 +77,7 @@ static void hybrids_give_the_bits_of_single_tokens(void **state)
     session_play_end();
 }
 
-/* A model whose draft model reads its keys and values. */
+/* A model with a draft model that reads the model's keys and values. */
 static void a_draft_model_changes_no_row(void **state)
 {
     (void)state;
@@ -106,7 +106,8 @@ static void a_draft_model_changes_no_row(void **state)
 
 /* ---- memory that another session has left ---------------------------------------------------- */
 
-/* Large blocks come back as they were freed, at the same place, and are full of bytes of `fill` at first. */
+/* An allocator for large blocks: a new block is filled with bytes of `fill`; a freed one is handed out again at the
+ * same address with its old content. */
 static struct used {
     void *block;
     size_t bytes;
@@ -137,7 +138,7 @@ static void used_free(void *user, void *memory, size_t size_bytes)
     used.bytes = (size_bytes + 63) / 64 * 64;
 }
 
-/* The logits of one token in a session of its own. */
+/* Computes the logits of one token in a new session. */
 static void run_one(const whit_model *model, int32_t id, float *logits)
 {
     whit_error error;
@@ -153,7 +154,7 @@ static void run_one(const whit_model *model, int32_t id, float *logits)
     whit_session_close(session);
 }
 
-/* What a session takes for its own must be its own: no tables, marks or counts of the one before. */
+/* A session must not use tables, marks or counts that an earlier session left in its memory. */
 static void sessions_begin_anew_in_used_memory(void **state)
 {
     (void)state;

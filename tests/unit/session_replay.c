@@ -11,10 +11,10 @@
 
 enum { N_IDS_MAX = 128 };
 
-/* A file of one sequence, which had n_had tokens and kept n_kept of them. */
+/* A file of one sequence, which computed n_had tokens and kept n_kept of them. */
 typedef struct recorded {
     uint32_t n_had, n_kept;
-    uint32_t n_again; /* a second turn has as many tokens, which another sequence computed; 0: no second turn */
+    uint32_t n_again; /* tokens of a second turn, which another sequence computed; 0: no second turn */
 } recorded;
 
 static void feed(whit_session *session, uint32_t sequence, const int32_t *ids, uint32_t n)
@@ -35,7 +35,7 @@ static void save_turn(whit_session_file *file, const int32_t *ids, uint32_t n_id
     assert_ok(whit_session_save(file, &turn, &error), error);
 }
 
-/* Whether a file that is written in a context of n_ctx tokens is replayed to the bit. */
+/* Returns whether a file that is written in a context of n_ctx tokens is replayed with the same bits. */
 static bool is_replayed(const whit_model *model, uint32_t n_ctx, recorded r)
 {
     int32_t ids[N_IDS_MAX];
@@ -68,7 +68,7 @@ static bool is_replayed(const whit_model *model, uint32_t n_ctx, recorded r)
     return replay.is_same && replay.n_turns == (r.n_again ? 2 : 1);
 }
 
-/* Calls `check` with each random model that `suits`; returns their number. */
+/* Calls `check` for each random model for which `suits` is true. Returns their number. */
 static uint32_t check_models(bool (*suits)(const whit_config *), void (*check)(const whit_model *, const whit_config *))
 {
     uint32_t n = 0;
@@ -108,7 +108,8 @@ static void check_cuts(const whit_model *model, const whit_config *config)
         if (!is_replayed(model, 256, cases[i])) fail_msg("case %zu: the replay has another tail", i);
 }
 
-/* Recurrent layers commit positions by all tokens that a sequence has had, of which a file has only the kept ones. */
+/* In recurrent layers, the positions at which states are stored depend on all tokens that a sequence computed; a file
+ * contains only those that were kept. */
 static void replays_agree_about_tokens_taken_back(void **state)
 {
     (void)state;
@@ -128,7 +129,7 @@ static void check_contexts(const whit_model *model, const whit_config *config)
     assert_true(is_replayed(model, config->n_ctx, (recorded){.n_had = 70, .n_kept = 70}));
 }
 
-/* A short conversation in a long context has the frequencies of the context, not of its length. */
+/* A short conversation in a long context must use the frequencies of the context, not of its own length. */
 static void replays_take_the_context_of_the_file(void **state)
 {
     (void)state;

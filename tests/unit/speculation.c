@@ -19,7 +19,7 @@ static void the_latest_longest_match_is_followed(void **state)
     int32_t ids[WHIT_DRAFT_MAX];
     assert_ok(whit_draft_open(32, NULL, &draft, &error), error);
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) whit_draft_push(&draft, text[i]);
-    assert_int_equal(whit_draft_guess(&draft, 3, ids, NULL), 3); /* 1 2 3 stood twice, 2 3 later */
+    assert_int_equal(whit_draft_guess(&draft, 3, ids, NULL), 3); /* 1 2 3 occurs twice, 2 3 also later */
     assert_int_equal(ids[0], 7);
     assert_int_equal(ids[2], 2);
     whit_draft_push(&draft, 4);
@@ -32,7 +32,7 @@ static uint32_t logits_for(uint32_t n_draft)
     return 1 + (n_draft == WHIT_DRAFT_BY_COST ? WHIT_DRAFT_BY_COST_MAX : n_draft);
 }
 
-/* Columns cost nothing, so that guesses by cost are fed wherever they may be right. */
+/* More columns take no more time, so guesses are fed whenever they may be right. */
 static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt, uint32_t depth)
 {
     (void)user, (void)n_columns, (void)n_prompt, (void)depth;
@@ -54,7 +54,7 @@ static bool collect(void *user, const char *text, size_t n)
     return true;
 }
 
-static whit_kv_type kv_of_generate = WHIT_KV_F16; /* packed ones close blocks as soon as they may */
+static whit_kv_type kv_of_generate = WHIT_KV_F16; /* packed ones close blocks early */
 
 static struct made generate(const whit_model *model, float temperature, uint32_t n_draft, uint32_t n_tokens,
                             const char *stop)
@@ -63,7 +63,7 @@ static struct made generate(const whit_model *model, float temperature, uint32_t
     whit_session *session;
     whit_sampler *sampler;
     struct made made = {.n = 0};
-    /* A prompt that repeats itself, so that there is something to look up. */
+    /* A prompt that repeats itself, so that guesses by lookup are possible. */
     int32_t ids[60];
     for (int i = 0; i < 60; i++) ids[i] = i ? 259 + i % 12 : TINY_BOS;
     whit_session_options options = whit_session_options_default();
@@ -192,7 +192,7 @@ static void guesses_change_no_state(void **state)
 
 /* ---- the built-in model ---------------------------------------------------------------------- */
 
-/* Greedy text after a prompt, with batches of so many tokens. */
+/* Generates greedily after a prompt with batches of n_batch tokens. Returns the text's bytes. */
 static size_t tell(const whit_model *model, const char *prompt, uint32_t n_batch, uint32_t n_draft, char text[4096])
 {
     enum { N_IDS = 200, N_TOKENS = 32 };
@@ -226,7 +226,7 @@ static size_t tell(const whit_model *model, const char *prompt, uint32_t n_batch
     return made.n;
 }
 
-/* Beginnings that repeat themselves, so that there is something to guess from. */
+/* Writes prompt i, which repeats itself so that guesses are possible. */
 static void write_prompt(unsigned i, char *out, size_t out_bytes)
 {
     static const char *const who[] = {"cat", "fox", "little girl", "old man", "dragon", "boy", "bear", "bird"};
@@ -237,7 +237,7 @@ static void write_prompt(unsigned i, char *out, size_t out_bytes)
              b, a, c, a);
 }
 
-/* Every size of batch from 1 to 512, 200 prompts; a tenth of that unless WHIT_PROMPTS says more. */
+/* Every batch size from 1 to 512 with 200 prompts; a tenth of the prompts unless WHIT_PROMPTS is set. */
 static void batches_of_any_size_change_no_text(void **state)
 {
     (void)state;

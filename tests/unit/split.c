@@ -24,11 +24,12 @@ struct follower {
     whit_error error;
 };
 
-/* The ranks of the running test. Not on its stack, which a failed assertion leaves while the other ranks still wait. */
+/* The ranks of the running test. Not on its stack, which is left when an assertion fails while the other ranks still
+ * wait. */
 static struct world {
     loopback all;
     uint32_t n_ranks;                 /* 0: no ranks */
-    struct follower ranks[RANKS_MAX]; /* [0] is the caller's own */
+    struct follower ranks[RANKS_MAX]; /* [0] is the caller's */
     whit_model *model;
 } world;
 
@@ -40,12 +41,12 @@ static void *follow(void *context)
     f->status = whit_model_open(f->path, &options, &model, &f->error);
     if (f->status == WHIT_OK) f->status = whit_model_split(model, &f->ranks, &f->error);
     if (f->status == WHIT_OK) f->status = whit_model_follow(model, &f->error);
-    if (f->status != WHIT_OK) loopback_cut(f->own.all); /* else the others would wait forever */
+    if (f->status != WHIT_OK) loopback_cut(f->own.all); /* otherwise the others would wait forever */
     whit_model_close(model);
     return NULL;
 }
 
-/* Starts the other ranks, with model `path`. */
+/* Starts the other ranks with the model at `path`. */
 static void start_others(uint32_t n_ranks, const char *path)
 {
     memset(&world, 0, sizeof world);
@@ -59,7 +60,7 @@ static void start_others(uint32_t n_ranks, const char *path)
     }
 }
 
-/* Starts the other ranks with model `other`, and opens model `path` as rank 0. */
+/* Starts the other ranks with the model at `other`, and opens the one at `path` as rank 0. */
 static whit_status open_world(uint32_t n_ranks, const char *path, const char *other, whit_error *error)
 {
     start_others(n_ranks, other);
@@ -75,7 +76,8 @@ static void close_world(void)
     world.n_ranks = 0;
 }
 
-/* Ends the ranks of a test that failed before it closed them. Rank 0's model may have sessions open: it is left. */
+/* Ends the ranks of a test that failed before it closed them. Rank 0's model may have open sessions and is not
+ * closed. */
 static int end_world(void **state)
 {
     (void)state;
@@ -120,7 +122,8 @@ static void feed(whit_session *session, uint32_t sequence, const int32_t *ids, u
     add_logits(hash, session, n < 5 ? n : 5);
 }
 
-/* Prompts, steps of several sequences, and every call that changes one; the hash of all logits on the way. */
+/* Runs prompts, steps of several sequences, and every call that changes one. `digest` becomes the hash of all
+ * logits. */
 static void play(const whit_model *model, const whit_session_options *options, uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_error error;
@@ -150,7 +153,7 @@ static void play(const whit_model *model, const whit_session_options *options, u
     assert_ok(whit_session_truncate(session, 1, 0, &error), error);
     assert_ok(whit_session_reuse(session, 1, ids, 140, &n_present, &error), error);
     feed(session, 1, ids + n_present, 140 - n_present, &hash);
-    assert_int_not_equal(whit_session_truncate(session, 1, N_CTX, &error), WHIT_OK); /* told to nobody */
+    assert_int_not_equal(whit_session_truncate(session, 1, N_CTX, &error), WHIT_OK); /* refused before ranks are told */
     feed(session, 1, ids, 1, &hash);
     whit_session_close(session);
     whit_hash_end(&hash, digest);
@@ -205,7 +208,8 @@ static void every_family_gives_the_same_bits(void **state)
             print_message("skipped: no %s\n", path);
             continue;
         }
-        const bool is_hybrid = !strcmp(names[i], "qwen35-hybrid"); /* heads of states are divided in several ways */
+        /* the heads of states are divided differently for each rank count */
+        const bool is_hybrid = !strcmp(names[i], "qwen35-hybrid");
         const uint32_t n = 2 + i % 3;
         check_same(path, i % 2 ? WHIT_KV_I8 : WHIT_KV_F16, WHIT_ACT_I8, is_hybrid ? 2 : n, is_hybrid ? RANKS_MAX : n);
     }
@@ -226,7 +230,8 @@ static void convert_head(const char *from, const char *to)
     whit_source_close(&source);
 }
 
-/* The n_top largest of `exact` are in `found` with the same bits, and the others are below them. */
+/* Checks that the n_top largest logits of `exact` are in `found` with the same bits, and that all others of `found` are
+ * below them. */
 static void check_top(const float *exact, const float *found, uint32_t n, uint32_t n_top)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -283,7 +288,8 @@ static void a_screened_head_has_the_same_largest_logits(void **state)
 
 /* ---- what travels, and what a rank has ------------------------------------------------------- */
 
-/* Bytes of a value that all ranks receive but for their own share: f32, or int8 in groups with scale and sum. */
+/* Returns the bytes that all ranks together receive of a value, without their own shares: f32, or (group not 0) int8 in
+ * groups with a scale and a sum each. */
 static uint64_t exchanged(uint32_t width, uint32_t group, uint32_t n_ranks)
 {
     return (uint64_t)(n_ranks - 1) * (group ? width + width / group * 8 : width * 4);
@@ -318,7 +324,7 @@ static void bytes_are_those_of_the_formula(void **state)
             assert_int_equal(n_told, 2 * n_others);
             assert_true(told_bytes <= 512 * n_others);
             assert_int_equal(world.all.n_bytes - bytes, n_layers * layer + 4 * (TINY_N_VOCAB - own) + told_bytes);
-            /* With more ranks than KV heads the others have no part of attention's result. */
+            /* With more ranks than KV heads, the additional ranks have no part of the attention's result. */
             const uint32_t n_senders = n < (m ? 4u : 2u) ? n : m ? 4 : 2;
             assert_int_equal(world.all.n_messages - messages,
                              n_layers * (3 * n + n_senders) * n_others + n_others + n_told);
@@ -327,7 +333,7 @@ static void bytes_are_those_of_the_formula(void **state)
         }
 }
 
-/* Opens a session as rank r of n, without other ranks: nothing is exchanged until it steps. */
+/* A session of rank r of n without other ranks; nothing is exchanged until it steps. */
 struct lone_rank {
     loopback all;
     loopback_rank own;
@@ -349,12 +355,12 @@ static void open_lone(struct lone_rank *lone, whit_model *model, const whit_sess
 
 static void close_lone(struct lone_rank *lone, whit_model *model)
 {
-    lone->split.is_lost = true; /* so that nobody is told */
+    lone->split.is_lost = true; /* so that no rank is told */
     whit_session_close(lone->session);
     model->split = NULL;
 }
 
-/* The bytes of tiles that cover a rank's columns of a matrix's outputs. */
+/* Returns the bytes of the tiles that cover this rank's columns of a matrix. */
 static uint64_t tile_bytes(const whit_plan *plan, const whit_plan_step *step, const whit_tensor *tensor)
 {
     const whit_plan_value *output = &plan->values[step->output - 1]; /* experts: the outputs of one of them */
@@ -364,8 +370,8 @@ static uint64_t tile_bytes(const whit_plan *plan, const whit_plan_step *step, co
     return whit_codec_tensor_bytes(tensor) * n_own / n_tiles;
 }
 
-/* Bytes of the tensors of a split plan that this rank multiplies by, vectors included; *whole_bytes: in one process.
- * Tables that are only looked up are not counted: their pages are given back. */
+/* Returns the bytes of the tensors that this rank multiplies by, vectors included; *whole_bytes becomes those of one
+ * process without ranks. Tables for lookup are not counted, because their pages are given back. */
 static uint64_t weight_bytes(const whit_plan *plan, const whit_tensor *tensors, uint64_t *whole_bytes)
 {
     uint64_t bytes = 0;
@@ -412,7 +418,8 @@ static bool find_hybrid(const char *name, char path[2048])
     return false;
 }
 
-/* Two key heads and four value heads of 32, in three layers of four. Value head j reads key head j mod 2. */
+/* The model has two key heads and four value heads of width 32 in three of four layers. Value head j reads key head j
+ * mod 2. */
 static void states_are_divided_by_heads(void **state)
 {
     char path[2048];
@@ -421,7 +428,7 @@ static void states_are_divided_by_heads(void **state)
     whit_model *model = open_model_at(path);
     whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
     options.state_bytes =
-        250000; /* a whole state takes 157 KB: the ranks' own shares would give other numbers of marks */
+        250000; /* a whole state takes 157 KB: with their own shares, ranks would count different numbers of marks */
     for (uint32_t n = 2; n <= RANKS_MAX; n++) {
         uint32_t n_heads = 0, n_marks = 0;
         for (uint32_t r = 0; r < n; r++) {
@@ -436,7 +443,7 @@ static void states_are_divided_by_heads(void **state)
                 assert_int_equal(own->places[i].shape.n_channels, channels);
             }
             assert_int_equal(own->places[3].shape.n_channels, 0);
-            /* Rings of 19 inputs; a head's state, and its rings of 16 keys, changes and decays. */
+            /* Rings of 19 inputs; per head a state, and rings of 16 keys, changes and decays. */
             assert_int_equal(own->sequence_elems, 3 * (19 * channels + heads * (32 * 32 + 16 * (32 + 32 + 1))));
             if (!r) n_marks = lone.session->marks.n;
             assert_true(n_marks > 0);
@@ -449,7 +456,7 @@ static void states_are_divided_by_heads(void **state)
     whit_model_close(model);
 }
 
-/* A layer makes four exchanges, whatever mixes its tokens. */
+/* Every layer makes four exchanges, with attention or a recurrence. */
 static void recurrent_layers_exchange_as_attention(void **state)
 {
     static const struct {
@@ -500,7 +507,7 @@ static void a_lost_rank_fails_a_step(void **state)
     for (uint32_t r = 1; r < 3; r++) assert_int_equal(world.ranks[r].status, WHIT_ERROR_IO);
 }
 
-/* As if an assertion had failed before rank 0 joined the others: the end of the test ends them. */
+/* As if an assertion failed before rank 0 joined the others: the end of the test must end them. */
 static void ranks_end_after_an_early_failure(void **state)
 {
     start_others(3, in_folder("plain.gguf"));

@@ -13,12 +13,12 @@ static whit_model *model;
 
 enum { MS = 1000000 };
 
-/* A machine's time of a step in ns: `fixed`, and so much for each column and prompt token. */
+/* A model of a machine: a step takes `fixed` ns plus the given ns for each column and each prompt token. */
 struct machine {
     uint64_t fixed, column, prompt;
-    uint32_t steep_from; /* prompt tokens cost twice as much in pieces below this */
+    uint32_t steep_from; /* in shorter pieces, prompt tokens cost twice as much */
     uint32_t n_steps, disturbed_each;
-    uint64_t deep; /* that a prompt token costs more for each 1,024 positions before it */
+    uint64_t deep; /* additional ns of a prompt token for each 1,024 positions before it */
 };
 
 static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt, uint32_t depth)
@@ -65,8 +65,8 @@ static void unmeasured_columns_are_interpolated(void **state)
     assert_int_equal(whit_step_costs_columns(&costs, 8), 18 * MS + 2 * 2 * (7 * MS / 16)); /* a prompt token twice */
 }
 
-/* Prompt pieces beside n_columns answers until the predictions have settled: none may take much longer than the budget,
- * and none may be much smaller than the budget allows. */
+/* Feeds prompt pieces beside n_columns answers. Once the predictions have settled, no piece may exceed the budget by
+ * more than a tenth, or be less than half of what the budget allows. */
 static void settle_pieces(struct machine m, uint32_t n_columns, uint64_t budget)
 {
     whit_step_costs costs = {0};
@@ -93,7 +93,8 @@ static void pieces_settle_at_the_budget(void **state)
             for (uint64_t budget = 60; budget <= 240; budget *= 2) settle_pieces(machines[i], n_columns, budget * MS);
 }
 
-/* A piece of 256 was measured while nobody generated: the first pieces beside answers do not overshoot by much. */
+/* A piece of 256 was measured while nothing else was generated: the first pieces beside answers must not exceed the
+ * budget by much. */
 static void the_first_piece_is_careful(void **state)
 {
     (void)state;
@@ -106,8 +107,8 @@ static void the_first_piece_is_careful(void **state)
     assert_true(time_step(&m, 7, n, 0) <= 100 * MS);
 }
 
-/* Feeds a prompt from one depth to another beside seven answers. Returns the number of steps over the budget by more
- * than a tenth among those after the first n_first, and the first and last piece. */
+/* Feeds a prompt from position `from` to `to` beside seven answers. Returns how many steps after the first n_first
+ * exceed the budget by more than a tenth; pieces become the first and the last piece. */
 static uint32_t feed_prompt(whit_step_costs *costs, struct machine *m, uint64_t budget, uint32_t from, uint32_t to,
                             uint32_t n_first, uint32_t pieces[2])
 {
@@ -123,8 +124,8 @@ static uint32_t feed_prompt(whit_step_costs *costs, struct machine *m, uint64_t 
     return n_over;
 }
 
-/* Times as measured for BitNet 2B4T on two cores of a Zen 4: 41 ms for seven answers, and for a prompt token 5 ms at
- * the beginning and 10 after 4,096 tokens. */
+/* Times as measured for BitNet 2B4T on two cores of a Zen 4: 41 ms for seven answers; a prompt token takes 5 ms at the
+ * beginning and 10 ms after 4,096 tokens. */
 static void pieces_shrink_with_depth(void **state)
 {
     (void)state;
@@ -141,7 +142,7 @@ static void pieces_shrink_with_depth(void **state)
     assert_in_range(pieces[0], 6, 8);
 }
 
-/* Every seventh step takes twenty times as long as the formula: growth is learned all the same. */
+/* Every seventh step takes twenty times as long as the formula says; the growth with depth must still be learned. */
 static void growth_ignores_disturbed_steps(void **state)
 {
     (void)state;
@@ -160,7 +161,8 @@ static void prompts_get_a_fifth_of_slow_steps(void **state)
 {
     (void)state;
     whit_step_costs costs = {0};
-    struct machine m = {.fixed = 400 * MS, .column = 10 * MS, .prompt = 5 * MS}; /* a step is 480 ms, the budget 100 */
+    /* a step takes 480 ms, the budget is 100 */
+    struct machine m = {.fixed = 400 * MS, .column = 10 * MS, .prompt = 5 * MS};
     for (uint32_t i = 0; i < 40; i++) {
         uint32_t n = whit_step_costs_fit(&costs, 8, 0, 100 * MS, 512);
         whit_step_costs_add(&costs, 8, i % 2 ? n : 0, 0, time_step(&m, 8, i % 2 ? n : 0, 0));
@@ -210,14 +212,14 @@ static void close_part(struct part *part)
     whit_sampler_close(part->sampler);
 }
 
-/* What a play counts. */
+/* Counts of a run of play_streams. */
 struct counts {
     uint32_t n_steps, n_over, largest_piece;
     uint32_t n_long, n_short; /* steps until the long and the short prompt were computed */
 };
 
-/* Seven streams generate; a long prompt arrives, and ten steps later a short one. Every step brings each stream on by a
- * token and each prompt by one at least. */
+/* Seven streams generate; a long prompt arrives, and ten steps later a short one. Every step must advance each stream
+ * by a token and each prompt by at least one. */
 static void play_streams(const struct machine *machine, uint64_t budget, struct part *parts, struct counts *counts)
 {
     whit_error error;
@@ -282,9 +284,9 @@ static void a_long_prompt_holds_no_stream(void **state)
     play_streams(m, 100 * MS, parts, &counts);
     assert_int_equal(free_counts.largest_piece, 256 - N_STREAMS);
     assert_in_range(counts.largest_piece, 15, 19);
-    assert_true(counts.n_over <= 1); /* at most the first, before anything was known of prompts */
+    assert_true(counts.n_over <= 1); /* at most the first, when no prompt was measured */
     assert_in_range(counts.n_long, N_LONG / 18, 2 * N_LONG / 15);
-    assert_true(counts.n_short <= 5); /* three quarters of the pieces are its own: it does not wait for the long one */
+    assert_true(counts.n_short <= 5); /* three quarters of the pieces are its own */
     for (size_t i = 0; i < N_ALL; i++) {
         assert_int_equal(parts[i].n_ids, free_parts[i].n_ids);
         assert_memory_equal(parts[i].ids, free_parts[i].ids, parts[i].n_ids * sizeof *parts[i].ids);

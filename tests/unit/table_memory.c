@@ -7,7 +7,7 @@
 
 enum { N_VOCAB = 1 << 16, N_TOKENS = 1 << 12 };
 
-/* Resident bytes of the mappings that overlap a range. */
+/* Returns the resident bytes of all mappings that overlap a range. */
 static size_t resident_bytes(const void *begin, size_t size_bytes)
 {
     char line[512];
@@ -45,7 +45,7 @@ static void looked_up_rows_do_not_stay(void **state)
     options.n_threads = 2;
     whit_session *session;
     assert_ok(whit_session_open(model, &options, &session, &error), error);
-    static whit_step_token tokens[N_TOKENS]; /* one of each tile, from all over the table */
+    static whit_step_token tokens[N_TOKENS]; /* one token of each tile, from all parts of the table */
     for (uint32_t i = 0; i < N_TOKENS; i++) tokens[i].id = (int32_t)(i * 16 * 2731u % N_VOCAB);
     assert_ok(whit_session_step(session, tokens, N_TOKENS / 2, &error), error);
     for (uint32_t i = N_TOKENS / 2; i < N_TOKENS / 2 + 256; i++)

@@ -34,13 +34,13 @@ static void language(void **state)
                    "z\xF0\x9F\x98\x80\xC3\xA9"
                    "a\xC3\xA9\xF0\x9F\x98\x80z");
     assert_renders("{{ x }}", "{\"x\": 123456789012345678901234567890}", "123456789012345678901234567890");
-    /* No arithmetic is done on an integer of more than 64 bits, and none is read as the default. */
+    /* Integers of more than 64 bits allow no arithmetic, and none is replaced by the default of a filter. */
     assert_render_fails("{{ x | float(1.5) }}", "{\"x\": 12345678901234567890}", "64 bits");
     assert_renders("{{ x < 1e30 }}{{ x == 2.0 ** 64 }}{{ x > 2.0 ** 64 }}{{ y < x }}{{ y > -1e300 }}",
                    "{\"x\": 18446744073709551616, \"y\": -99999999999999999999}", "TrueTrueFalseTrueTrue");
 }
 
-/* What the sandbox hides is undefined, and so is nothing below it. */
+/* Attributes that the sandbox hides are undefined; reading an attribute of them fails. */
 static void hidden_attributes(void **state)
 {
     (void)state;
@@ -57,7 +57,7 @@ static void hidden_attributes(void **state)
     assert_render_fails("{{ 'x' | urlize }}", "{}", "urlize");
 }
 
-/* The last place of every part of a text. */
+/* rfind, rsplit and rpartition use the last occurrence of a text. */
 static void last_places(void **state)
 {
     (void)state;
@@ -68,7 +68,7 @@ static void last_places(void **state)
     assert_renders("{{ 'a.b.c'.rsplit('.', 1) }}|{{ 'a..b'.rpartition('..') }}", "{}", "['a.b', 'c']|('a', '..', 'b')");
 }
 
-/* The block is a scope, and what was escaped in it is not escaped again. */
+/* The autoescape block is a scope, and text that was escaped in it is not escaped again. */
 static void autoescape(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void errors(void **state)
     assert_null(template);
 }
 
-/* Shows what is marked as the user's between brackets. */
+/* Renders and compares the text, in which ranges marked as the user's are put in brackets. */
 static void assert_marks(const char *source, const char *context, const char *expected)
 {
     rendered r = render_with(source, context, NULL);
@@ -202,7 +202,8 @@ static void conversations(void **state)
     assert_string_equal((const char *)out.data,
                         "{\"error\": \"the line is not a JSON object\", \"line\": 0, \"column\": 0}\n"
                         "{\"error\": \"'x' is undefined\", \"line\": 2, \"column\": 5}\n");
-    /* Roles stay the template's, so that "<|user|>" is one special token; content is the user's. */
+    /* Roles are marked as the template's, so that "<|user|>" can be one special token; content is marked as the
+     * user's. */
     whit_datum_pool pool = {0};
     const char json[] = "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
                         "\"content\": \"b  \"}]";

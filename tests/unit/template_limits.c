@@ -21,7 +21,7 @@ static void endless_work_ends(void **state)
     assert_fails("{{ '%999999d' % 1 ~ '%999999999d' % 1 }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 35);
 }
 
-/* A piece of a template, n times. */
+/* Returns a template: begin, n pieces (printf formats of a number), end. The caller frees it. */
 static char *repeated(const char *begin, const char *piece, size_t n, const char *end)
 {
     char *source = malloc(strlen(begin) + n * (strlen(piece) + 24) + strlen(end) + 1), *at = source;
@@ -31,7 +31,8 @@ static char *repeated(const char *begin, const char *piece, size_t n, const char
     return source;
 }
 
-/* What no step counted: it ends within two seconds of processor time, in a result or at a limit. */
+/* Checks that rendering ends within two seconds of processor time, with a result or at a limit, also if no loop steps
+ * are counted. */
 static void assert_quick(const char *source, const char *context)
 {
     uint64_t begin_ns = whit_thread_cpu_ns();
@@ -45,7 +46,7 @@ static void assert_quick(const char *source, const char *context)
 static void work_without_loops_is_bounded(void **state)
 {
     (void)state;
-    /* The last place of a long text in a longer one. */
+    /* Searches for the last occurrence of a long text in a longer one. */
     assert_quick("{% set a = 'a' * 1000000 %}{{ a.rfind('b' ~ 'a' * 500000) }}", "{}");
     assert_quick("{% set a = 'a' * 1000000 %}{{ a.rpartition('b' ~ 'a' * 500000) | length }}", "{}");
     assert_quick("{% set a = 'a' * 1000000 %}{{ a.rsplit('b' ~ 'a' * 500000) | length }}", "{}");
@@ -53,13 +54,13 @@ static void work_without_loops_is_bounded(void **state)
     char *source = repeated("", "{%% set v%d = 1 %%}", 60000, "{{ v0 }}");
     assert_quick(source, "{}");
     free(source);
-    /* Keys that are tuples with a common beginning, nested ones, and long texts. */
+    /* Keys that are long texts, nested tuples, or tuples with a common beginning. */
     source = repeated("{% set d = {", "(1, %d): 1, ", 40000, "} %}{{ d | length }}");
     assert_quick(source, "{}");
     free(source);
     source = repeated("{% set t = (1, 2) %}", "{%% set t = (t, t) %%}", 60, "{{ {t: 1} | length }}");
     rendered r = render_with(source, "{}", NULL);
-    assert_int_not_equal(r.status, WHIT_OK); /* unhashable for its size */
+    assert_int_not_equal(r.status, WHIT_OK); /* too large to be hashed */
     rendered_free(&r);
     free(source);
     assert_quick("{% set k = 'k' * 1000000 %}{% set d = {k: 1} %}{% for i in range(99999) %}{% set x = d[k] %}"
@@ -122,7 +123,7 @@ static void deep_source_is_refused(void **state)
         assert_true(r.status == WHIT_ERROR_FORMAT || r.status == WHIT_ERROR_LIMIT);
         rendered_free(&r);
     }
-    /* Chains to the right of a value are long, not deep; evaluating them is what has a limit. */
+    /* Postfix chains are not nested when they are parsed; their evaluation has the limit. */
     static const char *const chains[] = {".a", "[0]", " | string", " + 1", "()"};
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         nested(inner, 20000, "", "x", chains[i]);

@@ -13,7 +13,7 @@ typedef struct rendered {
     whit_template_error error;
 } rendered;
 
-/* `context`: JSON. The caller frees with rendered_free. */
+/* Renders a template with a context in JSON. The caller frees the result with rendered_free. */
 static inline rendered render_with(const char *source, const char *context, const whit_template_options *options)
 {
     rendered r = {0};
@@ -58,7 +58,7 @@ static inline void assert_fails(const char *source, const char *context, const w
     rendered_free(&r);
 }
 
-/* The message names `part`. */
+/* Checks that rendering fails with a message that contains `part`. */
 static inline void assert_render_fails(const char *source, const char *context, const char *part)
 {
     rendered r = render_with(source, context, NULL);

@@ -19,7 +19,7 @@ enum { ITEMS_MAX = 5000 };
 typedef struct job {
     uint32_t n_items, chunk, n_workers;
     uint64_t salt;
-    uint64_t out[ITEMS_MAX]; /* plain memory: TSan sees a missing order */
+    uint64_t out[ITEMS_MAX]; /* not atomic, so that TSan sees a missing order */
     bool bad_range;
 } job;
 
@@ -64,7 +64,7 @@ static void every_item_runs_once(void **state)
     free(self);
 }
 
-/* A job of which an item fails, and every third one behind it. */
+/* A job in which item `from` and every third one after it fail. */
 typedef struct failing {
     atomic_uint n_done;
     uint32_t from;
@@ -118,7 +118,7 @@ static void sleeping_workers_wake(void **state)
     free(self);
 }
 
-/* Item 0 waits until another item is under way: this hangs unless workers really take part. */
+/* A job whose items wait until two run at the same time: it hangs unless workers take part. */
 typedef struct visits {
     _Atomic int n_here;
 } visits;
@@ -195,7 +195,7 @@ static void workers_have_default_arithmetic(void **state)
     whit_error error;
     whit_pool *pool = NULL;
     bool ok[64] = {0};
-    fesetround(FE_DOWNWARD); /* inherited by threads, were it not undone */
+    fesetround(FE_DOWNWARD); /* threads would inherit it */
     assert_ok(whit_pool_open(4, NULL, &pool, &error), error);
     fesetround(FE_TONEAREST);
     for (int i = 0; i < 20; i++) {
@@ -213,7 +213,7 @@ static void *hog(void *argument)
     return NULL;
 }
 
-/* Beside busy threads the pool must go on; how fast is shown by the benchmark, not here. */
+/* The pool must make progress when other threads use its cores; how fast is measured by the benchmark. */
 static void a_stolen_core_is_no_deadlock(void **state)
 {
     (void)state;
@@ -232,8 +232,8 @@ static void a_stolen_core_is_no_deadlock(void **state)
 }
 
 typedef struct slow_job {
-    _Atomic uint64_t late_ns; /* how long the worker's first item takes; 0: no time */
-    _Atomic bool by_worker;   /* it took an item */
+    _Atomic uint64_t late_ns; /* time that the worker's first item takes; 0: none */
+    _Atomic bool by_worker;   /* the worker took an item */
 } slow_job;
 
 static void take_slowly(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -245,11 +245,11 @@ static void take_slowly(void *context, uint32_t worker, uint32_t begin, uint32_t
     usleep(worker ? (useconds_t)(late_ns / 1000) : 200);
 }
 
-/* A process that was stopped (Ctrl-Z) for long must not rest for long afterwards. */
+/* After a long stop of the process (Ctrl-Z), workers must not rest for long. */
 static void rests_are_short(void **state)
 {
     (void)state;
-    if (!getenv("WHIT_TEST_TIMED")) skip(); /* a bound on the clock: make test-long */
+    if (!getenv("WHIT_TEST_TIMED")) skip(); /* a limit of time: make test-long */
     whit_error error;
     whit_pool *pool = NULL;
     slow_job self = {0};
@@ -257,7 +257,7 @@ static void rests_are_short(void **state)
     while (!atomic_load(&self.by_worker)) whit_pool_run(pool, take_slowly, &self, 20, 1);
     const uint64_t late_ns = 700000000;
     uint64_t shortest_ns = UINT64_MAX;
-    for (int i = 0; i < 5 && shortest_ns >= 6 * late_ns; i++) { /* again where others had the machine */
+    for (int i = 0; i < 5 && shortest_ns >= 6 * late_ns; i++) { /* again if others used the machine */
         atomic_store(&self.late_ns, late_ns);
         while (atomic_load(&self.late_ns)) whit_pool_run(pool, take_slowly, &self, 20, 1);
         atomic_store(&self.by_worker, false);
@@ -265,12 +265,12 @@ static void rests_are_short(void **state)
         while (!atomic_load(&self.by_worker)) whit_pool_run(pool, take_slowly, &self, 20, 1);
         if (whit_now_ns() - begin_ns < shortest_ns) shortest_ns = whit_now_ns() - begin_ns;
     }
-    /* 16 times as long as it was stopped before this bound was there: over 11 s. */
+    /* Before rests had a limit, this took 16 times the length of the stop: over 11 s. */
     assert_true(shortest_ns < 6 * late_ns);
     whit_pool_close(pool);
 }
 
-/* Workers that are anywhere between two jobs, or only starting, must see the end. */
+/* Closing must end workers that are anywhere between two jobs, or only starting. */
 static void pools_close_at_any_time(void **state)
 {
     (void)state;

@@ -111,7 +111,7 @@ static void byte_level_encodes(void **state)
     close_tokenizer(&it);
 }
 
-/* Special tokens in the user's text stay text, those of the template around it do not. */
+/* Special tokens in the user's text are encoded as text, those of the template around it as special tokens. */
 static void user_text_is_only_text(void **state)
 {
     (void)state;
@@ -122,8 +122,8 @@ static void user_text_is_only_text(void **state)
     const whit_text_range edge[] = {{1, 2}};
     const whit_encode_options across = {.parse_special = true, .plain = edge, .n_plain = 1};
     EXPECT(&it, "<s></s>", &across, '<', 's', '>', 263);
-    EXPECT(&it, "tool", &across, 264); /* not special: honoured anywhere */
-    /* Bytes that are not UTF-8 grow to U+FFFD; the range moves along. */
+    EXPECT(&it, "tool", &across, 264); /* not special: recognised anywhere */
+    /* Bytes that are not UTF-8 become U+FFFD and thus longer; the user's range must be moved accordingly. */
     const whit_text_range late[] = {{2, 5}};
     const whit_encode_options moved = {.parse_special = true, .plain = late, .n_plain = 1};
     EXPECT(&it, "\xFF\xFF<s><s>", &moved, 0xEF, 0xBF, 0xBD, 0xEF, 0xBF, 0xBD, '<', 's', '>', 262);
@@ -135,8 +135,8 @@ static void user_text_is_only_text(void **state)
     close_tokenizer(&it);
 }
 
-/* Where the vocabulary spells special tokens out, the user's text does not get them: neither as a piece of Unigram
- * nor by merging. */
+/* The user's text must not become special tokens that the vocabulary contains, neither as a piece of Unigram nor by
+ * merging. */
 static void user_text_gets_no_special_pieces(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void user_text_gets_no_special_pieces(void **state)
     close_tokenizer(&it);
 }
 
-/* What a tokenizer remembers of a word in one role does not serve it in the other. */
+/* Words that a tokenizer caches for the user's text may not be used for other text, and vice versa. */
 static void roles_do_not_share_words(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void sentencepiece_encodes(void **state)
     close_tokenizer(&it);
 }
 
-/* What is put around a text are the tokens that the documents beside a tokenizer.model name. */
+/* The tokens that are put around a text are those that the files beside a tokenizer.model name. */
 static void documents_decide_what_surrounds_a_text(void **state)
 {
     (void)state;
@@ -214,8 +214,8 @@ static void documents_decide_what_surrounds_a_text(void **state)
     whit_json_close(&json);
 }
 
-/* The documents rename what the vocabulary reserves, say what is special and which spaces a token takes, and add tokens
- * as far as the model has rows. */
+/* These files rename reserved tokens, say which tokens are special and which spaces a token includes, and add tokens as
+ * long as the model has rows for them. */
 static void documents_amend_a_vocabulary(void **state)
 {
     (void)state;
@@ -369,7 +369,7 @@ static opened open_gguf(const char *model, const char *const *tokens, const int3
     return it;
 }
 
-/* GGUF files that do not number their special tokens mean the usual ones. */
+/* In GGUF files without the ids of special tokens, the defaults of their architecture apply. */
 static void absent_gguf_keys_have_defaults(void **state)
 {
     (void)state;
@@ -390,7 +390,7 @@ static void absent_gguf_keys_have_defaults(void **state)
     assert_int_equal(it.view.header->pad, 0);
     assert_true(whit_tokenizer_is_end(&it.view, 1));
     close_tokenizer(&it);
-    /* BERT's own ids are beyond a vocabulary as small as this: nothing is put around a text. */
+    /* BERT's default ids are beyond this small vocabulary: nothing is put around a text. */
     static const char *const bert[] = {"[UNK]", "\u2581a", "b"};
     static const int32_t bert_types[] = {2, 1, 1};
     it = open_gguf("bert", bert, bert_types, 3);
@@ -398,7 +398,7 @@ static void absent_gguf_keys_have_defaults(void **state)
     close_tokenizer(&it);
 }
 
-/* A pair that is listed twice has its first rank in GGUF files, its last in a tokenizer.json. */
+/* A merge that is listed twice has its first rank in GGUF files, and its last in a tokenizer.json. */
 static void repeated_merges_have_one_rank(void **state)
 {
     (void)state;
@@ -422,7 +422,8 @@ static void repeated_merges_have_one_rank(void **state)
     close_tokenizer(&it);
 }
 
-/* A token that is known to end a turn does so whatever type its file gives it, and users cannot write it. */
+/* A token that is known to end turns ends the text whatever type its file gives it, and users' text never becomes
+ * it. */
 static void ends_of_turns_are_special(void **state)
 {
     (void)state;
@@ -454,7 +455,7 @@ static void ends_of_turns_are_special(void **state)
     }
 }
 
-/* Pieces that only pad a vocabulary do not make unknown characters dear. */
+/* The low scores of unused pieces must not make unknown characters cost more. */
 static void unused_pieces_do_not_score(void **state)
 {
     (void)state;
@@ -474,7 +475,7 @@ static void unused_pieces_do_not_score(void **state)
     close_tokenizer(&it);
 }
 
-/* Behind Fuse a text is one token: as a whole it is the name of a byte, or it is not. */
+/* After Fuse a text is one token: only the whole of it may be the name of a byte. */
 static void fused_bytes_come_once(void **state)
 {
     (void)state;
@@ -492,7 +493,7 @@ static void fused_bytes_come_once(void **state)
     close_tokenizer(&it);
 }
 
-/* One, two or three bytes. */
+/* Appends n bytes, 1 to 3, as four base64 digits. */
 static void append_base64(whit_buf *out, const uint8_t *bytes, size_t n)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -503,7 +504,8 @@ static void append_base64(whit_buf *out, const uint8_t *bytes, size_t n)
     whit_buf_append(out, four, 4);
 }
 
-/* As many ranks as Qwen has: all of one and two bytes, and some of three. Its special tokens come behind them. */
+/* As many ranks as Qwen has: all texts of one and two bytes, and some of three. Qwen's special tokens have the next
+ * ids. */
 static void ranks_of_qwen_have_its_special_tokens(void **state)
 {
     (void)state;
@@ -540,7 +542,7 @@ static void ranks_of_qwen_have_its_special_tokens(void **state)
     close_tokenizer(&it);
 }
 
-/* WordPiece, with its unknown words and its decoder's clean-up. */
+/* Tests WordPiece with unknown words and its decoder's clean-up. */
 static void wordpiece_works(void **state)
 {
     (void)state;
@@ -561,7 +563,7 @@ static void wordpiece_works(void **state)
     close_tokenizer(&it);
 }
 
-/* BERT's normalizer, and the same vocabulary as a GGUF file spells it. */
+/* Compares BERT's tokenizer in a tokenizer.json with the same vocabulary as a GGUF file has it. */
 static void bert_is_one_tokenizer_in_both_forms(void **state)
 {
     (void)state;
@@ -592,14 +594,15 @@ static void bert_is_one_tokenizer_in_both_forms(void **state)
         opened it = form ? open_vocabulary(&v) : open_json_text(json, strlen(json));
         EXPECT(&it, "Hello A", &full, 1, 3, 4, 7, 2);
         EXPECT(&it, "H\u00c9LLO\ta\u4e2da$a", &full, 1, 3, 4, 7, 5, 7, 6, 7, 2); /* accents, blanks, marks */
-        EXPECT(&it, "a\u200bq\u0301 \x01 a", &full, 1, 0, 7, 2);                 /* controls go, q is unknown */
+        /* controls are removed, q is unknown */
+        EXPECT(&it, "a\u200bq\u0301 \x01 a", &full, 1, 0, 7, 2);
         EXPECT(&it, "", &full, 1, 2);
         close_tokenizer(&it);
     }
 }
 
-/* BPE that has neither an unknown token nor bytes drops what it does not know, and then merges what has become
- * neighbours, as `tokenizers` does: its word is made of the characters that are left. */
+/* BPE that has neither an unknown token nor byte tokens drops unknown characters, and then merges the characters that
+ * have become neighbours, as `tokenizers` does: its word consists of the remaining characters. */
 static void neighbours_of_dropped_characters_merge(void **state)
 {
     (void)state;
@@ -626,7 +629,7 @@ static void neighbours_of_dropped_characters_merge(void **state)
                "b\xE2\x98\x83"
                "a",
                &plain, 1, 0);
-        /* Long words are merged another way. */
+        /* Long words are merged by another algorithm. */
         memset(word, 'c', 100);
         strcpy(word + 100,
                "a\xE2\x98\x83"
@@ -643,7 +646,7 @@ static void neighbours_of_dropped_characters_merge(void **state)
         whit_buf_free(&ids);
         close_tokenizer(&it);
     }
-    /* U+2581 too, although long texts are cut in front of it elsewhere. */
+    /* The neighbours may also be U+2581, before which long texts of other tokenizers are cut. */
     static const char spaces[] = "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"\u2581\": 0, \"\u2581\u2581\": 1}, "
                                  "\"merges\": [\"\u2581 \u2581\"]}}";
     opened it = open_json_text(spaces, strlen(spaces));
@@ -651,8 +654,8 @@ static void neighbours_of_dropped_characters_merge(void **state)
     close_tokenizer(&it);
 }
 
-/* Canonical order of Lao marks (Unicode 15: U+0EBA has class 9, U+0EB8 and U+0EB9 118, U+0EC8 to U+0ECB 122; the
- * cancellation mark, the niggahita and U+0ECE have 0, and nothing passes them). */
+/* The canonical order of Lao marks (Unicode 15): U+0EBA has class 9, U+0EB8 and U+0EB9 have 118, U+0EC8 to U+0ECB 122.
+ * The cancellation mark, the niggahita and U+0ECE have class 0, so no mark is moved across them. */
 static void lao_marks_have_unicodes_order(void **state)
 {
     (void)state;
@@ -684,7 +687,8 @@ static void images_are_canonical(void **state)
     close_tokenizer(&b);
 }
 
-/* The array and the heap must merge alike: random words, cut to both sides of the limit. */
+/* Merging with the array and with the heap must give the same tokens: random words, of lengths on both sides of the
+ * limit. */
 static void both_ways_of_merging_are_equal(void **state)
 {
     (void)state;
@@ -697,7 +701,7 @@ static void both_ways_of_merging_are_equal(void **state)
         uint8_t text[200];
         size_t n = 1 + whit_rng_below(&rng, 60);
         for (size_t i = 0; i < n; i++) text[i] = (uint8_t) "aather"[whit_rng_below(&rng, 6)];
-        /* Behind 100 characters that merge with nothing the heap does the same work. */
+        /* After 100 characters that merge with nothing, the word is long enough for the heap. */
         memmove(text + 100, text, n);
         memset(text, '.', 100);
         whit_buf few = {0}, many = {0};
@@ -726,7 +730,7 @@ static void long_words_are_not_quadratic(void **state)
     uint64_t start = whit_thread_cpu_ns();
     assert_ok(whit_tokenizer_encode(it.tokenizer, text, n, &options, &ids, &error), error);
     assert_int_equal(ids.size_bytes / 4, n / 4);
-    assert_true(whit_thread_cpu_ns() - start < 60000000000u); /* quadratic would take hours */
+    assert_true(whit_thread_cpu_ns() - start < 60000000000u); /* quadratic time would be hours */
     whit_buf_free(&ids);
     free(text);
     close_tokenizer(&it);

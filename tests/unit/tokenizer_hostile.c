@@ -63,7 +63,7 @@ static void broken_json_is_refused(void **state)
     refuse_json(MODEL("\"added_tokens\": [{\"content\": \"b\"}]"), "content and an id");
 }
 
-/* A template of 64 pieces is read, one of more is refused. */
+/* A template of 64 pieces is accepted, one of more is refused. */
 static void long_templates_are_refused(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void long_templates_are_refused(void **state)
     }
 }
 
-/* Encodes `text` with a tokenizer.json. */
+/* Encodes `text` with a tokenizer.json; *n_ids becomes the number of ids. */
 static whit_status encode_with(const char *json, const char *text, size_t n, size_t *n_ids, whit_error *error)
 {
     whit_buf image = {0}, ids = {0};
@@ -142,7 +142,8 @@ static void growing_normalizers_end(void **state)
     whit_buf_free(&json);
 }
 
-/* One entry of 100,000 equal characters: every start walks it to the end of the text. */
+/* A vocabulary with one entry of 100,000 equal characters, which is compared to the end of the text from every
+ * position: encoding must end at a limit. */
 static void slow_vocabularies_end(void **state)
 {
     (void)state;
@@ -162,7 +163,8 @@ static void slow_vocabularies_end(void **state)
     free(json);
 }
 
-/* Pieces a, aa, aaa ... : a run of them is merged by looking at thousands of bytes for every one. */
+/* A vocabulary of a, aa, aaa ...: each merge in a run of a's looks at thousands of bytes, so encoding must end at a
+ * limit. */
 static void slow_merges_end(void **state)
 {
     (void)state;
@@ -185,7 +187,7 @@ static void slow_merges_end(void **state)
     assert_true(whit_tokenizer_token_flags(&view, FIRST + 100) & WHIT_TOKEN_WHOLE);
     assert_false(whit_tokenizer_token_flags(&view, FIRST + LONGEST - 1) & WHIT_TOKEN_WHOLE); /* not tried */
     assert_ok(whit_tokenizer_encode(tokenizer, text, LONGEST, &options, &ids, &error), error);
-    assert_int_equal(ids.size_bytes, 2 * sizeof(int32_t)); /* U+2581 in front */
+    assert_int_equal(ids.size_bytes, 2 * sizeof(int32_t)); /* U+2581 is the first */
     assert_int_equal(((const int32_t *)(const void *)ids.data)[1], FIRST + LONGEST - 1);
     assert_int_equal(whit_tokenizer_encode(tokenizer, text, N_TEXT, &options, &ids, &error), WHIT_ERROR_LIMIT);
     whit_tokenizer_close(tokenizer);
@@ -221,7 +223,7 @@ static void broken_models_are_refused(void **state)
     whit_buf_free(&image);
 }
 
-/* Settings of SentencePiece that change all ids are refused by name, and their defaults are fine. */
+/* Settings of SentencePiece that would change all ids are refused by name; their defaults are accepted. */
 static void other_spaces_are_refused(void **state)
 {
     (void)state;
@@ -247,7 +249,7 @@ static void other_spaces_are_refused(void **state)
     }
 }
 
-/* Whatever an image holds, using it stays inside it (ASan watches). */
+/* Whatever an image contains, using it may not read outside it (AddressSanitizer checks). */
 static void damaged_images_are_harmless(void **state)
 {
     (void)state;
@@ -284,7 +286,7 @@ static void damaged_images_are_harmless(void **state)
     whit_buf_free(&image);
 }
 
-/* Words so long that a trie which goes round would be walked for ever. */
+/* A limit of word length that is too large is refused, because in a trie with a cycle a word would never end. */
 static void words_without_end_are_refused(void **state)
 {
     (void)state;
@@ -300,7 +302,7 @@ static void words_without_end_are_refused(void **state)
     whit_buf_free(&image);
 }
 
-/* A character map whose trie goes round on 'a': it costs no more than its longest sensible key. */
+/* A character map whose trie has a cycle on 'a': a lookup must end at the longest sensible key. */
 static void charsmap_with_a_cycle(void **state)
 {
     (void)state;

@@ -14,8 +14,8 @@
 #include "tokenizer/vocabulary.h"
 #include "tokenizer_open.h"
 
-/* The library's calls come here: with `no_jit` PCRE2 interprets, as where a system forbids memory
- * that is written and run. */
+/* Replaces PCRE2's function for the library: with `no_jit` patterns are interpreted, as on systems that forbid memory
+ * which is both written and executed. */
 static bool no_jit;
 static int n_texts_wanted; /* for each tokenizer; 0: a few */
 
@@ -51,12 +51,12 @@ static bool assigned(uint32_t code)
     return code < 0xD800 || code > 0xDFFF;
 }
 
-/* Runs of one script, of digits, spaces and marks between. */
+/* Writes a random text of one script, with digits, spaces and marks in between. Returns its bytes. */
 static size_t write_text(whit_rng *rng, const struct script *script, uint8_t *text)
 {
     static const uint32_t between[] = {' ', ' ', '\n', '.', ',', '!', '0', '7', 0x3002, 0xFF0C, 0x966, 0x200D};
     size_t n = 0, n_chars = 1 + whit_rng_below(rng, MOST_CHARS - 1);
-    uint32_t some = (uint32_t)whit_rng_below(rng, 40); /* 0: nothing between */
+    uint32_t some = (uint32_t)whit_rng_below(rng, 40); /* 0: nothing in between */
     uint32_t same = whit_rng_below(rng, 4) ? 0 : script->first;
     for (size_t i = 0; i < n_chars; i++) {
         uint32_t code = script->first + (uint32_t)whit_rng_below(rng, script->last - script->first + 1);
@@ -70,7 +70,7 @@ static size_t write_text(whit_rng *rng, const struct script *script, uint8_t *te
 
 /* ---- matches -------------------------------------------------------------------------------- */
 
-/* All matches in one text as pairs of offsets, by one plain search after the other. */
+/* Finds all matches in a text, as pairs of offsets, by one simple search after another. */
 static size_t plain_matches(const pcre2_code *code, const uint8_t *text, size_t n, size_t *places)
 {
     pcre2_match_data *data = pcre2_match_data_create_from_pattern(code, NULL);
@@ -141,7 +141,7 @@ static void matches_are_those_of_a_plain_search(void **state)
 
 /* ---- ids ------------------------------------------------------------------------------------ */
 
-/* Writes the known patterns in an equal form that is not known, so that PCRE2 searches for them, too. */
+/* Replaces known patterns by equivalent ones that the library does not know, so that PCRE2 searches for these, too. */
 static void reword_patterns(whit_buf *image)
 {
     static const char known[] = "\\p{L}\\p{N}", equal[] = "\\p{N}\\p{L}";
@@ -159,7 +159,7 @@ static void open_twice(const whit_buf *image, opened twice[2])
     }
 }
 
-/* Texts of every script through one tokenizer, with the JIT and without. */
+/* Encodes texts of every script with one tokenizer, with the JIT and without; the ids must be equal. */
 static void check_ids(const char *name, const whit_buf *image, int n_texts)
 {
     if (n_texts_wanted) n_texts = n_texts_wanted;
@@ -188,7 +188,7 @@ static void check_ids(const char *name, const whit_buf *image, int n_texts)
     close_tokenizer(&twice[1]);
 }
 
-/* Every list of patterns that a name in a GGUF file can stand for, over the 256 symbols of bytes. */
+/* Every list of patterns that a GGUF file can name, with a vocabulary of the 256 byte symbols. */
 static void built_in_patterns_take_every_script(void **state)
 {
     (void)state;
@@ -245,7 +245,7 @@ static void shared_tokenizers_take_every_script(void **state)
     }
 }
 
-/* With an argument: so many texts for each tokenizer. */
+/* An argument sets the number of texts for each tokenizer. */
 int main(int argc, char **argv)
 {
     if (argc > 1) n_texts_wanted = atoi(argv[1]);

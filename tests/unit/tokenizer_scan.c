@@ -7,7 +7,7 @@
 #include "tokenizer/regex.h"
 #include "tokenizer/scan.h"
 
-/* Characters that matter to the patterns, and some of every kind. */
+/* Characters that matter to the patterns, and some of every category. */
 static const uint32_t characters[] = {
     ' ',    ' ',    ' ',     '\n',    '\n',    '\r',    '\t',    '\v',     '\f',   '\'',   '\'',   's',    'S',
     't',    'T',    'r',     'e',     'E',     'v',     'V',     'm',      'l',    'L',    'd',    'D',    'a',
@@ -74,7 +74,7 @@ static void qwen2_is_equal(void **state)
     check_pattern(WHIT_PATTERN_QWEN2, whit_scan_qwen2, 3);
 }
 
-/* Which characters does a pattern match alone? */
+/* Returns whether a pattern's first match is the whole text. */
 static bool matches(const char *pattern, const char *text)
 {
     whit_regex *regex;
@@ -119,7 +119,7 @@ static void patterns_mean_what_oniguruma_means(void **state)
     assert_true(matches("x(?:(?i)a|b)", "xB"));
     assert_true(matches("x|(?i)c|d", "D"));
     assert_true(matches("a(?i)b", "aB"));
-    assert_true(matches("(?:a(?i)b)|c", "c")); /* its group ends in front of the alternative */
+    assert_true(matches("(?:a(?i)b)|c", "c")); /* its group ends before the alternative */
     assert_false(matches("(?:a(?i)b)|c", "C"));
     assert_true(matches("a{b", "a{b"));
     assert_true(matches("[a[bc]]+", "abc"));
@@ -190,7 +190,7 @@ static void empty_matches_move_on(void **state)
         assert_true(n < 8);
         starts[n++] = match.start;
     }
-    assert_int_equal(n, 3); /* before b, before the accent, "aa"; not the empty one behind it */
+    assert_int_equal(n, 3); /* before b, before the accent, "aa"; not the empty one after it */
     assert_int_equal(starts[0], 0);
     assert_int_equal(starts[1], 1);
     assert_int_equal(starts[2], 3);

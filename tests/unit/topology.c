@@ -15,7 +15,7 @@
 
 /* ---- sysfs ---------------------------------------------------------------------------------- */
 
-/* Writes one line to a file below the folder, and makes its folders. */
+/* Writes one line to a file below the test folder's `root`, and makes its folders. */
 static void write_line(const char *root, const char *line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void write_line(const char *root, const char *line, const char *format, ...)
@@ -37,9 +37,10 @@ static void write_line(const char *root, const char *line, const char *format, .
     fclose(file);
 }
 
-/* A machine whose n_siblings-th processors come after all first ones, as Linux numbers them. */
+/* A simulated machine. As in Linux, processors are numbered so that the second processor of every core comes after the
+ * first processors of all cores. */
 struct machine {
-    unsigned n_packages, n_nodes, n_clusters, n_cores; /* nodes a package, clusters a node, cores a cluster */
+    unsigned n_packages, n_nodes, n_clusters, n_cores; /* nodes per package, clusters per node, cores per cluster */
     unsigned n_siblings;
     bool has_l3;
 };
@@ -49,7 +50,7 @@ static unsigned count_cores(const struct machine *m)
     return m->n_packages * m->n_nodes * m->n_clusters * m->n_cores;
 }
 
-/* The processors of cores [first, first + n): "0-3,16-19". */
+/* Returns the processors of cores [first, first + n) as a list: "0-3,16-19". */
 static const char *list_of(const struct machine *m, unsigned first, unsigned n)
 {
     static char text[512];
@@ -61,7 +62,7 @@ static const char *list_of(const struct machine *m, unsigned first, unsigned n)
     return text;
 }
 
-/* Makes the files of a machine, and the processors that a process on it may use: one of each core. */
+/* Makes the files of a machine; cpu becomes the processors that a process may use, one per core. */
 static void make_machine(const char *root, const struct machine *m, whit_cpu *cpu)
 {
     const unsigned n = count_cores(m), node_cores = m->n_clusters * m->n_cores;
@@ -123,7 +124,7 @@ static void sysfs_gives_the_topology(void **state)
     }
 }
 
-/* A cache's list is read on the first of its cores, and holds for all of them. */
+/* A cache's list of cores is read only for its first core, and applies to all of them. */
 static void a_cache_is_read_once(void **state)
 {
     (void)state;
@@ -137,7 +138,7 @@ static void a_cache_is_read_once(void **state)
     check_machine(&m, &t);
 }
 
-/* What is not there, or is not as it should be, is one group. */
+/* If files are missing or damaged, all cores are one group. */
 static void damaged_files_give_one_group(void **state)
 {
     (void)state;
@@ -164,7 +165,7 @@ static void damaged_files_give_one_group(void **state)
     assert_int_equal(t.n_nodes, 1);
 }
 
-/* A process that may use some cores alone, here the odd ones of the second node. */
+/* A process that may use only some cores, here the odd ones of the second node. */
 static void a_part_of_a_machine_has_its_own_topology(void **state)
 {
     (void)state;
@@ -192,13 +193,14 @@ static void hwloc_gives_the_same(void **state)
         setenv("HWLOC_SYNTHETIC", machines[i].synthetic, 1);
         assert_true(whit_topology_read_hwloc(NULL, &t));
         check_machine(&machines[i].machine, &t);
-        for (uint32_t k = 0; k < t.n_cores; k++) /* one processor of each core: hwloc numbers siblings together */
+        for (uint32_t k = 0; k < t.n_cores; k++) /* one processor per core: hwloc numbers siblings consecutively */
             assert_int_equal(t.cores[k].processor, k * machines[i].machine.n_siblings);
     }
     unsetenv("HWLOC_SYNTHETIC");
 }
 
-/* Turned to any core, each cluster, node and package is in one piece, and the nearest come first. */
+/* A topology can be turned so that any core comes first: the nearest cores come next, and each cluster, node and
+ * package is contiguous. */
 static void turned_topologies_begin_at_a_core(void **state)
 {
     (void)state;
@@ -238,7 +240,7 @@ enum { ITEMS_MAX = 700 };
 typedef struct job {
     uint32_t n_items, n_workers;
     uint64_t salt;
-    uint64_t out[ITEMS_MAX]; /* plain memory: TSan sees a missing order */
+    uint64_t out[ITEMS_MAX]; /* not atomic, so that TSan sees a missing order */
     bool bad_range;
 } job;
 
@@ -249,7 +251,7 @@ static void fill(void *context, uint32_t worker, uint32_t begin, uint32_t end)
     for (uint32_t i = begin; i < end; i++) self->out[i] += self->salt + i;
 }
 
-/* Every item runs once, with any number of threads, clusters and items. */
+/* Every item must run once, for any number of threads, clusters and items. */
 static void clusters_share_every_job(void **state)
 {
     (void)state;
@@ -284,7 +286,7 @@ static void clusters_share_every_job(void **state)
     free(self);
 }
 
-/* Threads take the caller's core and the nearest ones, no two the same, in the machine's order. */
+/* Threads get the caller's core and the nearest ones, each a different one, in the machine's order. */
 static void threads_take_the_nearest_cores(void **state)
 {
     (void)state;
@@ -312,7 +314,7 @@ static void threads_take_the_nearest_cores(void **state)
     assert_null(pool);
 }
 
-/* Notes who takes an item, and waits so that every worker takes its own share. */
+/* A job that records which worker ran each item. Its items wait for each other, so that every worker must take one. */
 typedef struct shares {
     _Atomic uint32_t n_begun;
     uint32_t n_threads;
@@ -327,8 +329,9 @@ static void note_worker(void *context, uint32_t worker, uint32_t begin, uint32_t
     while (atomic_load(&self->n_begun) < self->n_threads) usleep(50);
 }
 
-/* Runs one item for each thread, so that nobody is free for a second. A thread that still looks for work of others when
- * the job is published may take another's item: then the job is run again. Returns whether each took its own. */
+/* Runs one item per thread, and none is free for a second. A thread that still looks for other threads' work when
+ * the job starts may take another's item; in that case the job is run again. Returns whether each thread took its
+ * own item. */
 static bool take_own_items(whit_pool *pool, const uint16_t *expected, uint32_t n)
 {
     shares self = {.n_threads = n};
@@ -340,7 +343,7 @@ static bool take_own_items(whit_pool *pool, const uint16_t *expected, uint32_t n
     return false;
 }
 
-/* On all cores a node has the same rows, whichever core the caller runs on. */
+/* With threads on all cores, a node must get the same rows whichever core the caller runs on. */
 static void a_node_has_the_same_rows(void **state)
 {
     (void)state;
@@ -353,14 +356,14 @@ static void a_node_has_the_same_rows(void **state)
         whit_pool *pool = NULL;
         uint16_t expected[64];
         assert_ok(whit_pool_open_on(t.n_cores, &t, core, NULL, &pool, &error), error);
-        /* Workers have numbers in the order of their creation: the caller, then the cores beside its own. */
+        /* Workers are numbered in the order of their creation: the caller, then the cores from the first. */
         for (uint32_t i = 0; i < t.n_cores; i++) expected[i] = (uint16_t)(i == core ? 0 : i + (i < core ? 1 : 0));
         assert_true(take_own_items(pool, expected, t.n_cores));
         whit_pool_close(pool);
     }
 }
 
-/* Memory is the same afterwards, whether the machine has several nodes or one. */
+/* Memory must hold its bytes after interleaving, on machines with one node or several. */
 static void interleaved_memory_is_memory(void **state)
 {
     (void)state;

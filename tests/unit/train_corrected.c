@@ -21,8 +21,8 @@ static whit_model *open_random(uint32_t i, whit_ndf_writer **writer)
     return model;
 }
 
-/* Of coded matrices with corrections: the values that the forward pass reads are the file's, but for the rounding of
- * a scale that was fitted anew. Gives how many there are. */
+/* For coded matrices with corrections, the values of the forward pass must be the file's, apart from the rounding of a
+ * scale that is fitted again. Returns the number of these matrices. */
 static uint32_t compare_values(const whit_model *model, whit_params *params)
 {
     uint32_t n_compared = 0;
@@ -91,7 +91,7 @@ static void their_scales_can_be_tuned(void **state)
             for (uint32_t k = 0; k < trainee.params.n; k++)
                 n_tuned += whit_is_corrected(&trainee.params.items[k].corrected);
             whit_trainee_close(&trainee);
-        } else { /* t2 with codes of 2, and no matrices with scales */
+        } else { /* t2 with codes of 2, or no matrices with scales */
             assert_int_equal(status, WHIT_ERROR_UNSUPPORTED);
         }
         whit_model_close(model);

@@ -19,7 +19,7 @@ struct world {
     whit_pool *pool;
     whit_error error;
     int32_t ids[SEQUENCES * TOKENS];
-    float *direction; /* of the loss over the outputs: loss = sum direction * output */
+    float *direction; /* loss = sum of direction * output; so this is the loss's gradient */
     size_t n_outputs;
 };
 
@@ -39,7 +39,7 @@ static void add_matrix(struct world *w, const char *name, uint32_t n_rows, uint3
     add_tensor(w, name, n_rows, n_cols, WHIT_LAYOUT_TILE16);
 }
 
-/* One row is a vector. */
+/* Adds a matrix; one of a single row is a vector. */
 static void add(struct world *w, const char *name, uint32_t n_rows, uint32_t n_cols)
 {
     add_tensor(w, name, n_rows, n_cols, n_rows == 1 ? WHIT_LAYOUT_PLAIN : WHIT_LAYOUT_TILE16);
@@ -168,7 +168,7 @@ static whit_ref state_op_scale_rows(whit_graph *g, whit_ref x)
     return whit_graph_scale_rows(g, -1, "y", x, whit_graph_linear(g, -1, "a", x, "single", NULL, 1));
 }
 
-/* Adding its input makes the gradient of the input the second to be written. */
+/* The output also adds x, so that the convolution's gradient of x is the second one to be written. */
 static whit_ref state_op_conv(whit_graph *g, whit_ref x)
 {
     return whit_graph_add(g, -1, "y", whit_graph_conv(g, -1, "c", x, "taps", TAPS, false), x);
@@ -197,7 +197,7 @@ static whit_ref state_op_clamp(whit_graph *g, whit_ref x)
     return whit_graph_clamp(g, -1, "z", whit_graph_clamp(g, -1, "y", x, 0.31, false), 0.17, true);
 }
 
-/* Two of five experts for a token, in two layers of which the second reads the first. */
+/* Two of five experts per token, in two layers; the second layer reads the first. */
 static whit_ref experts(whit_graph *g, whit_ref x, whit_route_shape shape)
 {
     for (int layer = 0; layer < 2; layer++) {
@@ -242,7 +242,8 @@ static whit_ref state_op_tied(whit_graph *g, whit_ref x)
     return whit_graph_linear(g, -1, "y", x, "table", NULL, VOCAB);
 }
 
-/* Relative error, in norm, of the gradient of one parameter (of some elements where it is large). */
+/* Returns the relative error, as a norm, of one parameter's gradient. Of a large parameter only some elements are
+ * compared. */
 static double compare_param(struct world *w, reference *r, uint32_t i)
 {
     const whit_param *param = &w->params.items[i];
@@ -296,7 +297,7 @@ static void check_balanced_op(const char *name, whit_ref (*state_op)(whit_graph 
     float *a = whit_param_latent(&w.params, &w.params.items[whit_params_find(&w.params, "delta_a")]);
     for (int i = 0; i < 4; i++) a[i] = -a[i]; /* states decay */
     whit_graph_begin(&w.graph, NULL, whit_params_resolver(&w.params), &w.error);
-    /* The gradient of the output takes its place, and attention needs what it gave. */
+    /* The gradient overwrites the output, but attention needs its own result; so a copy of it is the output. */
     whit_ref y =
         whit_graph_scale(&w.graph, -1, "out", state_op(&w.graph, whit_graph_embed(&w.graph, "x", "table", VOCAB)), 1);
     whit_graph_output(&w.graph, y, y);
@@ -365,7 +366,8 @@ static void operations(void **state)
     check_op("tied head", state_op_tied);
 }
 
-/* States are computed again from every sqrt(n)-th: memory grows with the root of the tokens. */
+/* Only every sqrt(n)-th state is stored and the others are computed again, so memory grows with the square root of the
+ * number of tokens. */
 static void few_states_are_kept(void **state)
 {
     (void)state;
@@ -534,7 +536,7 @@ static double reference_loss(reference *r, const struct world *w)
     return sum / (SEQUENCES * (TOKENS - 1));
 }
 
-/* Three random directions over all parameters, scaled like the parameters. */
+/* Compares the slope of the loss along three random directions of all parameters with the gradient. */
 static void check_directions(struct world *w, const char *name)
 {
     whit_rng rng = {5};
@@ -594,7 +596,7 @@ static void gradients_do_not_depend_on_threads_or_checkpoints(void **state)
     close_world(&w);
 }
 
-/* The first pass overwrites what gradients held before, and the next ones add to it. */
+/* The first pass must overwrite the gradients, and later ones must add to them. */
 static void gradients_are_a_sum_of_passes(void **state)
 {
     (void)state;
@@ -623,7 +625,7 @@ static void gradients_are_a_sum_of_passes(void **state)
     }
 }
 
-/* What nobody reads, and what only that reads, changes no gradient. */
+/* A value that is not used, and a value that only such a value uses, may not change a gradient. */
 static void dead_values_have_no_gradients(void **state)
 {
     (void)state;
@@ -644,7 +646,7 @@ static void dead_values_have_no_gradients(void **state)
         whit_graph_output(g, y, y);
         assert_ok(whit_graph_finish(g), w.error);
         open_tape(&w, false, 1);
-        /* What was there before in place of gradients that nobody writes. */
+        /* Old content of the memory in which gradients are not written. */
         for (size_t i = 0; i < w.tape.arena_bytes / sizeof *w.tape.arena; i++) w.tape.arena[i] = NAN;
         run_gradients(&w);
         if (!dead) {
@@ -671,8 +673,8 @@ static whit_tensor_type coded_type(uint8_t codec, uint8_t kind, uint32_t n_rows,
     return type;
 }
 
-/* The loss along a change of one scale, all codes kept: what the scale's gradient must be. `rounded` are the
- * values without latents among them. */
+/* Returns the slope of the loss for a change of one scale with all codes unchanged, which the scale's gradient must
+ * equal. `rounded` are the values with a rounding share of 1. */
 static double scale_slope(struct world *w, reference *r, const whit_param *param, const float *rounded, size_t scale)
 {
     size_t group = scale / param->n_fields, line = group / param->n_groups;
@@ -700,7 +702,7 @@ static double scale_slope(struct world *w, reference *r, const whit_param *param
     return (both[1] - both[0]) / (2 * h);
 }
 
-/* Rows to int8 with a scale each, as W1.58A8 takes its activations. */
+/* Rounds rows to int8 with a scale each, as W1.58A8 rounds activations. */
 static void round_table(double *table, size_t n_rows, size_t n_cols)
 {
     for (double *row = table; row < table + n_rows * n_cols; row += n_cols) {
@@ -710,8 +712,8 @@ static void round_table(double *table, size_t n_rows, size_t n_cols)
     }
 }
 
-/* A linear layer on rows of a table, rounded by a share. With `rounds_input` the gradients are those at rounded
- * rows. */
+/* Checks a linear layer on rows of a table, whose weights are rounded by `share`. With `rounds_input` the rows are
+ * rounded, too, and the gradients are those at the rounded rows. */
 static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input, float share)
 {
     struct world w = {.config = {.rope_dim = 0, .rope_theta = 100}};
@@ -779,7 +781,7 @@ static void straight_through(void **state)
     check_codec(WHIT_CODEC_T5, WHIT_SCALE_TENSOR, true, 1);
 }
 
-/* Where rounding comes in by and by, scales have the share of it that values have. */
+/* If weights are only partly rounded, the gradients of scales have the same share. */
 static void straight_through_in_part(void **state)
 {
     (void)state;

@@ -77,7 +77,7 @@ static void check_stated(const whit_model *teacher, bool recompute, size_t *stat
     *stated = whit_trainer_bytes(trainer);
     assert_ok(whit_trainer_run(trainer, &error), error);
     print_message("%zu bytes stated, %zu at most held\n", *stated, counted.peak_bytes);
-    /* Names, the graph and a file's buffer are not counted; they do not grow with the batch. */
+    /* Names, the graph and a file's buffer are not counted, because they do not grow with the batch. */
     assert_true(counted.peak_bytes <= *stated + 131072 && *stated <= counted.peak_bytes);
     whit_trainer_close(trainer);
     assert_int_equal(counted.now_bytes, 0);

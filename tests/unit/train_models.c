@@ -35,8 +35,8 @@ static void write_text(const char *path, const char *text)
 
 /* ---- logits --------------------------------------------------------------------------------- */
 
-/* The largest difference between a tape's logits and inference with float activations, after the
- * given ids or, for NULL, some. */
+/* Returns the largest difference between a tape's logits and those of a session with float activations, for the given
+ * ids or, if NULL, for made-up ones. */
 static double difference(whit_tape *tape, const whit_model *model, const int32_t *given)
 {
     whit_error error;
@@ -104,8 +104,8 @@ static void logits_of_prose(void **state)
     check_logits(open_model_at(shared_path("models/prose-6M/prose-6M-f16.gguf")), "prose-6M", NULL, 100);
 }
 
-/* W1.58A8 rounds activations, where a last bit before can be a whole code behind: of these ids none
- * meets a tie. */
+/* W1.58A8 rounds activations, so a difference in the last bit can become a whole code; with these ids no activation is
+ * between two codes. */
 static void logits_of_bitnet(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void logits_of_bitnet(void **state)
     check_logits(open_model_at(shared_path("models-tiny/bitnet-b158/bitnet-b158-i2_s.gguf")), "bitnet-b158", ids, 48);
 }
 
-/* Recurrent layers and experts. */
+/* Models with recurrent layers or experts. */
 static void logits_of_hybrids_and_mixtures(void **state)
 {
     static const char *const names[] = {"qwen35-hybrid", "lfm2", "qwen3-moe", "lfm2-moe", "qwen35-moe"};
@@ -133,7 +133,7 @@ static void logits_of_hybrids_and_mixtures(void **state)
 
 struct last {
     whit_trainer_report report;
-    bool stop; /* after `stop_after` steps, where that is not 0 */
+    bool stop; /* after `stop_after` steps; 0: never */
     uint64_t stop_after;
 };
 
@@ -164,7 +164,7 @@ static whit_trainer_options small_run(const char *const *text, const char *codec
     return o;
 }
 
-/* The finished file computes what the student computed. */
+/* A finished student's file must compute the same logits as the student. */
 static void check_written(const whit_trainer *distill, const char *codec)
 {
     whit_error error;
@@ -264,7 +264,7 @@ static bool send_nothing(void *user, uint32_t to, const void *data, size_t n_byt
     return true;
 }
 
-/* A rank without gradients. */
+/* Models another rank that sends gradients of 0. */
 static bool receive_nothing(void *user, uint32_t from, void *data, size_t n_bytes)
 {
     (void)user, (void)from;
@@ -277,7 +277,7 @@ static bool broadcast_nothing(void *user, void *data, size_t n_bytes)
     return send_nothing(user, 0, data, n_bytes);
 }
 
-/* The operations of a step are told, so that steps of minutes are not silent; nothing is told between steps. */
+/* The operations of a step must be reported, because a step may take minutes; between steps nothing is reported. */
 static void steps_tell_how_far_they_are(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void steps_tell_how_far_they_are(void **state)
     write_text(text[0], LINE LINE LINE);
     const whit_ranks ranks = {
         .n_ranks = 2, .send = send_nothing, .receive = receive_nothing, .broadcast = broadcast_nothing};
-    for (int i = 0; i < 3; i++) { /* all in memory, with recomputing, and as one of two ranks */
+    for (int i = 0; i < 3; i++) { /* all in memory, with recomputing, as one of two ranks */
         struct last last = {0};
         struct stepping told = {0};
         whit_trainer *distill;
@@ -352,7 +352,7 @@ static const whit_config new_shape = {.family = "llama",
                                       .norm_eps = 1e-5,
                                       .rope_theta = 10000};
 
-/* A new model of another shape than `like`, with its tokenizer; `program` may be NULL. */
+/* Opens a new model of another shape than `like`, with the same tokenizer; `program` may be NULL. */
 static whit_model *open_stated(const whit_model *like, const char *family, const char *program, uint64_t seed)
 {
     whit_error error;
@@ -395,7 +395,7 @@ static void new_models_are_whole(void **state)
     whit_config config = new_shape;
     whit_new_model new_model = {.config = &config};
     config.n_vocab = 10;
-    config.n_heads = 3; /* do not divide */
+    config.n_heads = 3; /* no divisor */
     assert_int_equal(whit_new_model_open(&new_model, NULL, &model, &error), WHIT_ERROR_FORMAT);
     config.n_heads = 4;
     snprintf(config.family, sizeof config.family, "parrot");
@@ -404,7 +404,7 @@ static void new_models_are_whole(void **state)
     whit_model_close(like);
 }
 
-/* A student of another depth and width learns from a teacher; hidden states cannot be compared. */
+/* A student of another depth and width learns from a teacher. Their hidden states cannot be compared. */
 static void a_student_of_another_shape_learns(void **state)
 {
     (void)state;
@@ -428,12 +428,12 @@ static void a_student_of_another_shape_learns(void **state)
     print_message("divergence of another shape %.4f, after 80 steps %.4f\n", kl[0], kl[1]);
     assert_true(kl[1] < 0.7 * kl[0]);
     assert_int_equal(whit_trainer_open(start, NULL, &o, NULL, &trainer, &error),
-                     WHIT_ERROR_ARGUMENT); /* KL to nothing */
+                     WHIT_ERROR_ARGUMENT); /* KL without a teacher */
     whit_model_close(start);
     whit_model_close(teacher);
 }
 
-/* Attention alone, whose residual stream has a name of its own. */
+/* A program of attention only, in which the residual stream has another name. */
 static const char other_names[] = "fn layer(l, x) {\n"
                                   "    let h = rms_norm(l, \"in\", x, \"attn_norm\", norm_eps)\n"
                                   "    let q = linear(l, \"queries\", h, \"q\", \"\", n_heads * head_dim)\n"
@@ -447,7 +447,7 @@ static const char other_names[] = "fn layer(l, x) {\n"
                                   "x = selected(\"selected\", x)\n"
                                   "output(x, linear(-1, \"logits\", x, \"embed\", \"\", n_vocab))\n";
 
-/* The residual streams of two families have other numbers in their graphs, but the same names. */
+/* In two families the residual streams have different numbers in the graph, but the same names. */
 static void hidden_states_of_other_families_are_followed(void **state)
 {
     (void)state;
@@ -464,7 +464,7 @@ static void hidden_states_of_other_families_are_followed(void **state)
     o.hidden_weight = 1;
     o.adamw.rate = 5e-3f;
     double apart[2];
-    for (int i = 0; i < 2; i++) { /* what follows the residual streams has the teacher's distribution in the end */
+    for (int i = 0; i < 2; i++) { /* layers that follow have the teacher's output in the end */
         o.n_steps = i ? 60 : 1;
         assert_ok(whit_trainer_open(start, teacher, &o, NULL, &trainer, &error), error);
         assert_ok(whit_trainer_run(trainer, &error), error);
@@ -482,7 +482,7 @@ static void hidden_states_of_other_families_are_followed(void **state)
     whit_model_close(like);
 }
 
-/* The residual stream behind a model's only layer is followed like that behind others. */
+/* The hidden states of a model with one layer are compared, as those of deeper models are. */
 static void one_layer_has_hidden_states(void **state)
 {
     (void)state;
@@ -490,7 +490,7 @@ static void one_layer_has_hidden_states(void **state)
     whit_model *teacher = open_tiny(1, true);
     const char *text[] = {in_folder("line.txt")};
     struct last last = {0};
-    whit_trainer *runs[3]; /* without hidden states, with them, and the latter computed again */
+    whit_trainer *runs[3]; /* without hidden states, with them, and with them recomputed */
     write_text(text[0], LINE LINE LINE);
     whit_trainer_options o = small_run(text, "t", &last);
     o.held_out = NULL;
@@ -509,7 +509,7 @@ static void one_layer_has_hidden_states(void **state)
     whit_model_close(teacher);
 }
 
-/* Number of gradients of tensors whose names begin with `prefix` that differ between two runs. */
+/* Counts the gradients of tensors whose names begin with `prefix` that differ between two runs. */
 static size_t count_other_gradients(const whit_trainer *a, const whit_trainer *b, const char *prefix)
 {
     const whit_params *params = &a->student.params, *others = &b->student.params;
@@ -523,7 +523,7 @@ static size_t count_other_gradients(const whit_trainer *a, const whit_trainer *b
     return n;
 }
 
-/* With by_blocks no layer's gradient depends on the layers after it, nor on the text's next words. */
+/* With by_blocks, a layer's gradient depends neither on later layers nor on the next tokens of the text. */
 static void layers_are_trained_by_themselves(void **state)
 {
     (void)state;
@@ -553,7 +553,7 @@ static void layers_are_trained_by_themselves(void **state)
     assert_true(count_other_gradients(runs[0], runs[1], "layers.1.") > 0);
     for (int i = 0; i < 2; i++) whit_trainer_close(runs[i]);
     double apart[2];
-    for (int i = 0; i < 2; i++) { /* what follows each layer has the teacher's distribution in the end */
+    for (int i = 0; i < 2; i++) { /* the training of the layers brings the output close, too */
         o.n_steps = i ? 60 : 1;
         assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &runs[0], &error), error);
         assert_ok(whit_trainer_run(runs[0], &error), error);
@@ -565,7 +565,8 @@ static void layers_are_trained_by_themselves(void **state)
     whit_model_close(teacher);
 }
 
-/* Text that the teacher makes: the same for a seed and any number of threads, in whole documents. */
+/* Text generated by the teacher must be the same for a seed and any number of threads, and consist of whole
+ * documents. */
 static void teachers_make_text(void **state)
 {
     (void)state;
@@ -623,7 +624,7 @@ static void text_is_continued_without_bos(void **state)
     whit_model_close(model);
 }
 
-/* Random text has every word of the vocabulary; BOS begins its documents only. */
+/* Random text contains every token of the vocabulary; BOS occurs only at the start of a document. */
 static void random_text_has_all_words(void **state)
 {
     (void)state;
@@ -648,7 +649,7 @@ static void random_text_has_all_words(void **state)
     whit_model_close(model);
 }
 
-/* A file without documents stays text to learn from beside documents that are there already. */
+/* The text of a file without documents is still drawn when documents are added to it. */
 static void text_beside_documents_is_drawn_too(void **state)
 {
     (void)state;
@@ -717,7 +718,7 @@ static void a_cut_run_goes_on_with_the_same_bits(void **state)
     whit_model_close(teacher);
 }
 
-/* Refitting starts from the scales of before: neither a measurement nor going on may add a round. */
+/* Refitting starts from the previous scales, so neither a measurement nor a resumed run may refit once more. */
 static void refitted_scales_do_not_depend_on_measuring(void **state)
 {
     (void)state;
@@ -725,7 +726,7 @@ static void refitted_scales_do_not_depend_on_measuring(void **state)
     whit_model *teacher = open_tiny(1, true);
     const char *text[] = {in_folder("line.txt")};
     struct last last = {0};
-    whit_trainer *runs[3]; /* measured at the end, at every step, and gone on with when it was finished */
+    whit_trainer *runs[3]; /* measured at the end, measured at every step, resumed at the end */
     write_text(text[0], LINE LINE LINE);
     whit_trainer_options o = small_run(text, "t", &last);
     o.refit_scales = true;
@@ -743,7 +744,8 @@ static void refitted_scales_do_not_depend_on_measuring(void **state)
     whit_model_close(teacher);
 }
 
-/* Units depend on a step's sequences and their length, never on ranks: another number would change the bytes. */
+/* Units depend on the number and length of a step's sequences, never on ranks; a change of them would change the bytes
+ * of runs. */
 static void units_of_ranks_follow_the_step(void **state)
 {
     (void)state;
@@ -783,7 +785,7 @@ static void nonsense_is_refused(void **state)
     assert_non_null(strstr(error.message, "three tokens"));
     o.held_out = NULL;
     o.n_tokens = 16;
-    o.n_sequences = o.n_accumulate = 1 << 16; /* ranks would share a step of no sequence */
+    o.n_sequences = o.n_accumulate = 1 << 16; /* the product exceeds 32 bits */
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     assert_non_null(strstr(error.message, "65536 batches of 65536"));
     o.n_sequences = o.n_accumulate = 2;
@@ -797,7 +799,7 @@ static void nonsense_is_refused(void **state)
     o.codecs.layers = "x3";
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.codecs.layers = "t";
-    o.adamw.rate = 1e30f; /* ends in no number */
+    o.adamw.rate = 1e30f; /* ends in NaN */
     o.adamw.clip = 0;
     assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
     assert_int_equal(whit_trainer_run(distill, &error), WHIT_ERROR_NUMERIC);
@@ -805,7 +807,7 @@ static void nonsense_is_refused(void **state)
     whit_model_close(teacher);
 }
 
-/* Fails where a run has left anything else. */
+/* Removes the known files; fails if a run left any other. */
 static int remove_known_files(void **state)
 {
     (void)state;

@@ -25,7 +25,7 @@ static struct matrix random_matrix(whit_rng *rng, size_t n_rows, size_t n_cols, 
     return m;
 }
 
-/* To the nearest bfloat16, ties to even. */
+/* Rounds to the nearest bfloat16, ties to even. */
 static double rounded(float x, whit_precision precision)
 {
     if (precision == WHIT_PRECISION_F32) return x;
@@ -114,7 +114,7 @@ static void products_in_f32(void **state)
     check_precision(WHIT_PRECISION_F32);
 }
 
-/* The widest kernels of both orders that run here. */
+/* Tests the widest kernels of both orders that this CPU can run. */
 static void products_in_bf16(void **state)
 {
     (void)state;
@@ -122,8 +122,8 @@ static void products_in_bf16(void **state)
     check_precision(WHIT_PRECISION_BF16_PAIRS);
 }
 
-/* Magnitudes from 2^-range to 2^range; every 13th element is a subnormal, a zero or a power of two near the least
- * normal number. */
+/* Fills x with magnitudes from 2^-range to 2^range; every 13th element is a subnormal, a zero or a power of two near
+ * the least normal number. */
 static void fill_range(whit_rng *rng, float *x, size_t n, int range)
 {
     static const float odd[] = {0x1p-127f,    -0x1p-140f,       0.0f,    -0.0f, 0x1p-126f,
@@ -185,7 +185,8 @@ static void kernels_equal_plain(void **state)
     }
 }
 
-/* The cap that inference obeys: no AMX below its level, the plain loops and products under the lowest. */
+/* A limit on the CPU level, as for inference: below AMX's level no AMX kernel, at the lowest level the plain loops and
+ * products. */
 static void products_under_a_cap(void **state)
 {
     (void)state;

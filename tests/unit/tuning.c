@@ -18,7 +18,7 @@ static bool is_coded_in_layers(const whit_param *param)
     return param->coded && strncmp(param->name, "layers.", 7) == 0;
 }
 
-/* The same tensors, those of the layers with one scale each. */
+/* Gives the matrices of layers one scale each; other tensors keep their types. */
 static void give_one_scale_each(whit_trainee *trainee)
 {
     whit_error error;
@@ -39,8 +39,8 @@ static void give_one_scale_each(whit_trainee *trainee)
     assert_ok(whit_params_load(params, trainee->model->file, NULL, &error), error);
 }
 
-/* A low-bit model: the small one with its matrices rounded, by groups or with one scale each; with
- * `token` also their inputs (W1.58A8). */
+/* Makes a low-bit model: the tiny one with rounded matrices, with scales by groups or one each; with `token`, its
+ * inputs are rounded, too (W1.58A8). */
 static void make_model(const char *name, const char *codec, bool one_scale, bool token)
 {
     whit_error error;
@@ -82,7 +82,8 @@ static double loss_of(struct batch *b)
     return b->loss.ce;
 }
 
-/* Along the gradient of one parameter, taken at its values: straight through the rounding. */
+/* Compares the slope of the loss along one parameter's gradient with the gradient's length. The step is taken at the
+ * rounded values, because the gradient ignores rounding. */
 static void check_direction(struct batch *b, const whit_param *param)
 {
     const float *gradient = whit_param_gradient(b->tape.params, param);
@@ -197,10 +198,9 @@ static bool rounds_by_token(const whit_model *model)
     return false;
 }
 
-/* The largest difference between a student's logits and those of a session. Where activations are
- * rounded for each token, one between two codes goes where the order of sums (the BLAS in use) sends
- * it, and logits differ by a tenth from there on: then every token is a sequence of its own, and a
- * quarter of them is left out. */
+/* Returns the largest difference between a student's logits and those of a session. If activations are rounded for each
+ * token, the order of sums (the BLAS in use) decides about an activation between two codes, and later logits may differ
+ * by a tenth. Therefore every token is a sequence of its own, and the worst quarter is not counted. */
 static double difference(const whit_trainer *trainer, const whit_model *model, const whit_mount *mount)
 {
     enum { N = 40 };
@@ -271,7 +271,7 @@ static void an_adapter_is_learned(void **state)
     }
 }
 
-/* Norms and scales: a new model with the same codes, its adapter in its own file. */
+/* Tunes norms and scales: the result is a new model with the same codes, whose file contains the adapter. */
 static void a_model_is_tuned(void **state)
 {
     (void)state;
@@ -285,7 +285,8 @@ static void a_model_is_tuned(void **state)
         whit_tuning tuning = {.rank = i == 1 ? 0 : 4, .norms = true, .scales = true};
         whit_trainer_options o = small_run(text, &tuning, &last);
         whit_model *model = open_model(codecs[i]), *tuned;
-        assert_ok(whit_trainer_open(model, model, &o, NULL, &trainer, &error), error); /* beside a teacher */
+        /* the model is its own teacher */
+        assert_ok(whit_trainer_open(model, model, &o, NULL, &trainer, &error), error);
         assert_ok(whit_trainer_run(trainer, &error), error);
         print_message("%s: %.3f nats, after 60 steps %.3f\n", codecs[i], last.first_ce, last.report.ce);
         assert_true(last.report.ce < 0.9 * last.first_ce);
@@ -379,7 +380,7 @@ static void nonsense_is_refused(void **state)
 }
 
 struct heard {
-    uint32_t n_read, n_fitted, last; /* last: calls until the answer is false; 0: never */
+    uint32_t n_read, n_fitted, last; /* last: the call that returns false; 0: none */
 };
 
 static bool hear_share(void *user, const char *what, double share)
@@ -391,7 +392,7 @@ static bool hear_share(void *user, const char *what, double share)
     return heard->n_read + heard->n_fitted != heard->last;
 }
 
-/* Opening tells of every tensor that is read and fitted, and ends where it is told to. */
+/* Opening must report every tensor that is read and fitted, and stop when the answer is false. */
 static void opening_is_told_of(void **state)
 {
     (void)state;

@@ -38,7 +38,7 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* Names beyond the code page, bytes that text mode would change, sizes and kinds. */
+/* Names beyond the code page, bytes that text mode would change, and the sizes and kinds of files. */
 static void files_keep_their_bytes_and_names(void **state)
 {
     static const char bytes[] = "a\r\nb\n\x1A\0c";
@@ -67,7 +67,7 @@ static void files_keep_their_bytes_and_names(void **state)
     assert_int_equal(errno, ENOENT);
 }
 
-/* An open file can be renamed over another one, and read meanwhile. */
+/* An open file keeps its content when another file is renamed over its name. */
 static void open_files_are_renamed_and_removed(void **state)
 {
     char text[2];
@@ -94,7 +94,7 @@ static void locks_exclude_and_end_with_their_file(void **state)
     assert_int_equal(flock(second, LOCK_EX | LOCK_NB), -1);
     assert_int_equal(errno, EWOULDBLOCK);
     assert_int_equal(write(first, &byte, 1), 1);
-    assert_int_equal(read(second, &byte, 1), 1); /* a lock does not keep anyone from reading */
+    assert_int_equal(read(second, &byte, 1), 1); /* a lock does not prevent reading */
     close(first);
     assert_int_equal(flock(second, LOCK_EX | LOCK_NB), 0);
     close(second);
@@ -186,7 +186,7 @@ static void names_that_stand_for_other_files_are_not_relative(void **state)
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) assert_true(whit_path_is_relative(taken[i]));
 }
 
-/* Descriptors of folders stand for names below them. */
+/* Paths may be relative to the descriptor of a folder. */
 static void files_are_found_below_open_folders(void **state)
 {
     struct stat info;
@@ -207,7 +207,7 @@ static void files_are_found_below_open_folders(void **state)
     assert_int_equal(faccessat(at, "moved", F_OK, AT_SYMLINK_NOFOLLOW), 0);
     assert_int_equal(faccessat(below, "file", F_OK, AT_SYMLINK_NOFOLLOW), -1);
     assert_int_equal(unlinkat(at, "moved", 0), 0);
-    DIR *entries = fdopendir(below); /* takes the descriptor */
+    DIR *entries = fdopendir(below); /* takes over the descriptor */
     size_t n = 0;
     while (readdir(entries)) n++;
     assert_int_equal(n, 2);
@@ -217,7 +217,7 @@ static void files_are_found_below_open_folders(void **state)
     close(at);
 }
 
-/* Runs a line without a sandbox in the test's folder. */
+/* Runs a command line without a sandbox in the test's folder, for at most `seconds`. */
 static whit_sandbox_result run_line(const char *line, uint32_t seconds)
 {
     const char *arguments[4];
@@ -259,7 +259,7 @@ static void lines_of_the_shell_end_with_all_that_they_started(void **state)
     assert_int_equal(result.output.size_bytes, 1001);
     whit_sandbox_result_free(&result);
 
-    /* What is left running would write the file: the time limit ends it, too. */
+    /* A program that is still running would write the file: the time limit must end it, too. */
     result = run_line("cmd /c \"for /l %i in (0,0,1) do @echo x> running\"", 1);
     assert_true(result.timed_out);
     whit_sandbox_result_free(&result);

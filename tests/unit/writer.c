@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/rng.h"
 
-/* The library's look for unnamed files comes here: with `named_only` it finds none, as on file
- * systems without O_TMPFILE. */
+/* Replaces `access` for the library: with `named_only` there is no support for unnamed files, as on file systems
+ * without O_TMPFILE. */
 static bool named_only;
 
 int __real_access(const char *path, int mode);
@@ -54,7 +54,7 @@ static void links_are_followed(void **state)
     assert_int_equal(symlink("target", in_folder("relative")), 0);
     assert_int_equal(symlink(target, in_folder("absolute")), 0);
     assert_int_equal(symlink("relative", in_folder("twice")), 0);
-    static const char *const names[] = {"relative", "absolute", "twice"}; /* the first leads to nothing yet */
+    static const char *const names[] = {"relative", "absolute", "twice"}; /* the first has no target yet */
     for (size_t i = 0; i < 3; i++) {
         assert_ok(whit_write_file(in_folder(names[i]), names[i], strlen(names[i]), &error), error);
         assert_int_equal(lstat(in_folder(names[i]), &info), 0);
@@ -101,7 +101,7 @@ static void devices_and_pipes_are_written_to(void **state)
     assert_int_equal(n_entries(), 0);
 }
 
-/* A child that writes the same file over and over, and is killed somewhere in it. */
+/* Starts a child that writes the same file again and again, and kills it after wait_us. */
 static void kill_a_writer(const char *path, uint64_t wait_us)
 {
     pid_t child = fork();
@@ -154,7 +154,7 @@ static void killed_writers_leave_nothing(void **state)
     named_only = false;
 }
 
-/* Before a byte is written: what could not be named in the end is refused at the beginning. */
+/* A name that the finished file cannot have must be refused before a byte is written. */
 static void names_are_looked_at_first(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void names_are_looked_at_first(void **state)
         memset(name, 'n', lengths[i].n);
         name[lengths[i].n] = 0;
         snprintf(path, sizeof path, "%s/%s", test_folder, name);
-        for (int round = 0; round < 2; round++) { /* where nothing is in the way, and over another */
+        for (int round = 0; round < 2; round++) { /* for a new file, and over an existing one */
             whit_status status = whit_write_file(path, "x", 1, &error);
             assert_int_equal(status, lengths[i].fits ? WHIT_OK : WHIT_ERROR_IO);
             if (status != WHIT_OK) assert_non_null(strstr(error.message, "is longer than"));
