@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An allocator whose N-th allocation fails, which counts what was not freed, and fills what it gives (with NaNs
- * and -1s), so that what is read before it is written shows:
+ * An allocator that fails after n allocations and counts blocks that are not freed. It fills new blocks with NaNs and
+ * -1s, so that a read before the first write gives a wrong result:
  *     struct failing failing = {.n_left = n};
  *     whit_allocator allocator = {failing_alloc, failing_free, &failing}; */
 #ifndef WHIT_TESTS_FAILING_MEMORY_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Random matrices of every weight type of GGUF files. */
+ * Makes random matrices of every weight type of GGUF files. */
 #ifndef WHIT_TESTS_GGML_RANDOM_H
 #define WHIT_TESTS_GGML_RANDOM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A small GGUF file with every metadata type and several tensor types, made in memory. */
+ * Makes a small GGUF file in memory, with every metadata type and several tensor types. */
 #ifndef WHIT_TESTS_GGUF_SAMPLE_H
 #define WHIT_TESTS_GGUF_SAMPLE_H
 

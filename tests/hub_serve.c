@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The hub of hub_server.h as a program, for scripts: serves the regular files of a folder as one
- * repository and prints its address. Ends when its standard input does.
+ * Runs the hub of hub_server.h as a program, for scripts: serves the regular files of a folder as one repository and
+ * prints its address. Ends when its standard input ends.
  *
  *     hub_serve OWNER/NAME FOLDER [BYTES_PER_SECOND] */
 #include <dirent.h>

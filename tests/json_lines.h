@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The cases of a .jsonl file, one JSON object a line. */
+ * Reads the cases of a .jsonl file, one JSON object per line. */
 #ifndef WHIT_TESTS_JSON_LINES_H
 #define WHIT_TESTS_JSON_LINES_H
 

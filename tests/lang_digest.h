@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The variables of a program as one number, to compare tiers. */
+ * Hashes the variables of a program to one number, to compare tiers. */
 #ifndef WHIT_TESTS_LANG_DIGEST_H
 #define WHIT_TESTS_LANG_DIGEST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Random programs that pass the checker: typed expressions over a handful of variables, short loops,
- * branches, functions. They may fail while they run, which tiers must do alike. */
+ * Writes random programs that the checker accepts: typed expressions over a few variables, short loops, branches,
+ * functions. They may fail while they run; every tier must then fail in the same way. */
 #ifndef WHIT_TESTS_LANG_RANDOM_H
 #define WHIT_TESTS_LANG_RANDOM_H
 

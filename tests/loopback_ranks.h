@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Ranks as threads of one process, for tests of what several machines compute together. */
+ * Runs ranks as threads of one process, for tests of what several machines compute together. */
 #ifndef WHIT_TESTS_LOOPBACK_RANKS_H
 #define WHIT_TESTS_LOOPBACK_RANKS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Models of BF16 tensors in memory, read from the tiny ones, changed, and written as folders and GGUF files: for
- * families without a published tiny model, which are compared with equal models of another family. */
+ * Makes models of BF16 tensors in memory: read from the tiny ones, changed, and written as folders and GGUF files.
+ * They stand in for families without a published tiny model, and are compared with equal models of another family. */
 #ifndef WHIT_TESTS_MADE_MODEL_H
 #define WHIT_TESTS_MADE_MODEL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Writes a model folder for scripts: make_folder NAME OUT [--layers N] [--divide N] [--vocab N]
- * [--vocabulary FOLDER] [--template FILE] [--seed N]. Without arguments: the names. */
+ * [--vocabulary FOLDER] [--template FILE] [--seed N]. Without arguments it prints the names. */
 #include "model_folder.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Writes model folders as `huggingface-cli download` leaves them: the configs, tensor names, shapes
- * and shards of published models, with random weights. Layers and widths can be cut for tests. The
- * vocabulary is a stand-in of the right size (256 bytes, in the order of the free ids, fillers, and
- * the special tokens that the model's template writes) unless a folder with a real one is given. */
+ * Writes model folders like those of `huggingface-cli download`: the configs, tensor names, shapes and shards of
+ * published models, with random weights. Layers and widths can be reduced for tests. Unless a folder with a real
+ * vocabulary is given, the vocabulary is made up in the right size: 256 bytes in the order of the free ids, fillers,
+ * and the special tokens that the model's template writes. */
 #ifndef WHIT_TESTS_MODEL_FOLDER_H
 #define WHIT_TESTS_MODEL_FOLDER_H
 

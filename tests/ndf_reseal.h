@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Makes every hash of an .ndf right again after bytes were changed, for hostile files that only a
- * bounds check can stop (tests, fuzzing). */
+ * Makes every hash of an .ndf file right again after bytes were changed, for tests and fuzz targets of hostile files
+ * that only checks of the contents can refuse. */
 #ifndef WHIT_TESTS_NDF_RESEAL_H
 #define WHIT_TESTS_NDF_RESEAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Logits of a fixed prompt, for tests that compare models. */
+ * Computes logits of a fixed prompt, for tests that compare models. */
 #ifndef WHIT_TESTS_PROMPT_LOGITS_H
 #define WHIT_TESTS_PROMPT_LOGITS_H
 

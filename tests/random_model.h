@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Small models of random weights, written as .ndf files in memory: every codec, kind of scales and switch of
- * the decoder, in sizes that are no multiples of anything. They say nothing; they run fast. */
+ * Makes small models of random weights, written as .ndf files in memory: with every codec, kind of scales and switch
+ * of the decoder, in sizes that are no multiples of block sizes. They are fast; their text is meaningless. */
 #ifndef WHIT_TESTS_RANDOM_MODEL_H
 #define WHIT_TESTS_RANDOM_MODEL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What every cmocka test includes. */
+ * Included by every cmocka test. */
 #ifndef WHIT_TESTS_TEST_H
 #define WHIT_TESTS_TEST_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A folder of a test's own, made before its tests and removed with all that is in it. */
+ * Makes a folder before a program's tests, and removes it with all its content after them. */
 #ifndef WHIT_TESTS_TEST_FOLDER_H
 #define WHIT_TESTS_TEST_FOLDER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A small Llama that the project makes itself: random weights, a SentencePiece-style tokenizer with
- * byte fallback, as a GGUF file. Its text is nonsense, but it runs everything that a real model
- * does, so that a clone without ../shared has end-to-end tests too. */
+ * Makes a small Llama as a GGUF file: random weights, and a SentencePiece-style tokenizer with byte fallback. Its
+ * text is nonsense, but it runs everything that a real model does, so that a clone without ../shared has end-to-end
+ * tests, too. */
 #ifndef WHIT_TESTS_TINY_MODEL_H
 #define WHIT_TESTS_TINY_MODEL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A tokenizer with the image that it lies in, opened and checked for a test. */
+ * Opens and checks a tokenizer together with its image, for tests. */
 #ifndef WHIT_TESTS_TOKENIZER_OPEN_H
 #define WHIT_TESTS_TOKENIZER_OPEN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Small tokenizers of the project's own, for tests and fuzz targets. */
+ * Makes small tokenizers for tests and fuzz targets. */
 #ifndef WHIT_TESTS_TOKENIZER_SAMPLE_H
 #define WHIT_TESTS_TOKENIZER_SAMPLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A graph in double precision, written as simply as can be: what training is compared with. */
+ * Computes a graph in double precision, as simply as possible; training is compared with it. */
 #ifndef WHIT_TESTS_TRAIN_REFERENCE_H
 #define WHIT_TESTS_TRAIN_REFERENCE_H
 

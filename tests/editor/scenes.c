@@ -6,22 +6,22 @@
  * A file of scenes has lines of these kinds:
  *     scene NAME             begins one: an empty folder, a terminal of 60 by 12
  *     size COLUMNS ROWS      of the terminal
- *     file NAME              the lines behind it that begin with '|' are its content (\xNN, \t, \r)
+ *     file NAME              the following lines that begin with '|' are its content (\xNN, \t, \r)
  *     env NAME=VALUE         one variable that the editor is started with; $HOME in it is the scene's home
- *     finds-servers          installed language servers are asked about; else the answer is no for all folders
- *     needs WORD...          commands, or libgit2: without one of them the scene is left out, and that is said
+ *     finds-servers          the editor asks about installed language servers; otherwise the answer is always no
+ *     needs WORD...          commands, or libgit2: if one is missing, the scene is skipped with a message
  *     open ARGUMENTS         starts the editor
  *     keys WORD...           C-s, Enter, "text": what is typed; click X Y, drag X Y, paste "text"
  *     resize COLUMNS ROWS
  *     shell COMMAND          in the scene's folder, while the editor runs; $SCENES is the script's folder
  *     kill                   with SIGKILL
  *     signal NUMBER          another signal
- *     pause MILLISECONDS     nothing is typed for so long
- *     screen                 the lines behind it are what must be seen, blanks at their ends left out
+ *     pause MILLISECONDS     nothing is typed for this time
+ *     screen                 the following lines must be shown; blanks at their ends are omitted
  *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain, ink=RRGGBB, paper=RRGGBB
- *     saved NAME             the lines behind it are what the file must hold; the editor may still run
- *     ended STATUS           the editor has ended
- * What is waited for may take a while on a busy machine; it is looked at until it is so, or a minute passes. */
+ *     saved NAME             the following lines must be the file's content; the editor may still run
+ *     ended STATUS           the editor must have ended
+ * On a busy machine a state may take a while to appear, so it is checked again for up to a minute. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

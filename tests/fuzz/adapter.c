@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The image of an adapter. The first byte of an input says how the rest is taken: bit 0: as an image;
- * else as edits of a sound one, two bytes of offset and one of value each. What passes the check is
- * read to its last byte, and multiplied with. */
+ * Checks adapter images. If bit 0 of the input's first byte is set, the rest is an image; otherwise it is edits of a
+ * valid one, two bytes of offset and one of value each. An image that passes the check is read to its last byte and
+ * used in a product. */
 #include "kernels/kernels.h"
 #include "model/adapter.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What models write that have tools by description alone: objects between other words, cut short, nested. */
+ * Parses answers of models that know tools only by a description: JSON objects between other words, cut short,
+ * nested. */
 #include "agent/plain.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Settings of an agent: the first byte's lowest bit says whose. */
+ * Reads settings of an agent: the lowest bit of the first byte says whether they are the user's or the project's. */
 #include "agent/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A journal of turns: any bytes, then the same with checksums made right; turns are listed and taken back. */
+ * Reads a journal of turns, of any bytes and then with its checksums made right; turns are listed and undone. */
 #include "agent/folders.h"
 #include "agent/turns.h"
 #include "base/file.h"

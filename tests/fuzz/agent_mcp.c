@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What MCP servers send: lines of JSON-RPC over a pipe, read as replies of both kinds. */
+ * Reads lines of JSON-RPC over a pipe as an MCP server's replies: lists of tools and results of calls. */
 #include "agent/mcp.h"
 #include "agent/rpc.h"
 

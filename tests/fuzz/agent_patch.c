@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A patch and a file, the last zero byte between: any bytes; what applies is shown as a difference. */
+ * Applies a patch to a file; the input's last zero byte separates the two. What can be applied is shown as a
+ * difference. */
 #include "code/diff.h"
 #include "agent/patch.h"
 

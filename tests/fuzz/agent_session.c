@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A session's file: what is read is shortened as in a run. */
+ * Reads a session's file; what is read is shortened as in a run. */
 #include "agent/messages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

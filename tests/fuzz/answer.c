@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as an answer: the pieces change nothing, no byte of a text without calls is lost, and the whole
- * is a message that reads as JSON. The first byte chooses the syntax and the pieces. */
+ * Parses any bytes as an answer: the result does not depend on how it is cut into pieces, no byte of a text without
+ * calls is lost, and the message is valid JSON. The first byte chooses the syntax and the pieces. */
 #include "runtime/chat.h"
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as source files of each language, and as a graph's file (with its checksum made right). */
+ * Parses any bytes as source files of each language, and as a code graph's file (with its checksum made right). */
 #include "code/graph.h"
 #include "code/graph_file.h"
 

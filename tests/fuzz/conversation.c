@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as messages: what is appended is on one line each, reads back the same, and its calls can be answered. */
+ * Reads any bytes as messages: an appended message is one line that reads back the same, and its calls can be
+ * answered. */
 #include "runtime/conversation.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Corrections of any bytes (kernels/corrections.h): what whit_tensor_check lets through has values, products and
- * rows, and nothing is read outside its parts. An input is rows, columns (u16), how, and the bytes of the parts, again
- * and again: bits 0 to 2 of `how` say which parts there are, bit 3 that they are as long as they say, bit 4 that
- * activations are int8. */
+ * Uses corrections of any bytes (kernels/corrections.h): if whit_tensor_check accepts them, values, products and
+ * rows are computed, and no byte outside the parts may be read. An input is a series of: rows, columns (u16), a byte
+ * `how`, and the bytes of the parts. Bits 0 to 2 of `how` say which parts exist, bit 3 that they have the right
+ * length, bit 4 that activations are int8. */
 #include "kernels/kernels.h"
 
 #include <stdlib.h>

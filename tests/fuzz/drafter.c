@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Draft models in damaged files: they are opened, guess and are generated with. The first byte of an input says which:
- *   bit 0: a draft model that reads the keys of a sound model, else a model with a block that guesses
- *   bit 1: edits fall into the first 8 KiB, where configuration and directory are
- * Hashes are made right again. An edit is three bytes of offset, one of value. */
+ * Opens draft models in damaged files, guesses and generates with them. Bits of the input's first byte:
+ *   bit 0: a draft model that reads the keys of a valid model; otherwise a model with a draft block
+ *   bit 1: edits are in the first 8 KiB, where configuration and directory are
+ * The rest of the input is edits: three bytes of offset, one of value. Hashes are made right again. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

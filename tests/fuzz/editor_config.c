@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as the user's configuration, as a project's, as a journal, and as the text of every language. */
+ * Reads any bytes as the user's configuration, as a project's, as a journal, and as a text of every language. */
 #include "editor/editor.h"
 #include "editor/editorconfig.h"
 #include "editor/journal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as what a terminal sends: decoded, played to an editor with C source in it, drawn. */
+ * Reads any bytes as a terminal's input: decoded to keys, typed in an editor with C source, and drawn. */
 #include "editor/editor.h"
 #include "editor/state.h"
 

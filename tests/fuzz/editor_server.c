@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as what a language server sends: taken apart, and played to an editor that has asked. The
- * first byte says what was asked. */
+ * Reads any bytes as the output of a language server: they are parsed, and given to an editor with an open request.
+ * The first byte chooses the request. */
 #include "editor/state.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * An endpoint's answer in pieces: the first byte says how long they are. */
+ * Reads an endpoint's answer in pieces, whose length the first byte chooses. */
 #include "endpoint/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a model family's program: what opens is run for a few tokens. */
+ * Compiles any bytes as a model family's program; if it is accepted, the model runs for a few tokens. */
 #include "random_model.h"
 
 #include <stdio.h>

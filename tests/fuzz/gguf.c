@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a GGUF file: opened, and everything in it read. */
+ * Opens any bytes as a GGUF file and reads all of its content. */
 #include "gguf_touch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the fuzz targets of grammars share: a vocabulary of single bytes and some words, and a walk. */
+ * Shared by the fuzz targets of grammars: a vocabulary of single bytes and some words, and a random walk through a
+ * grammar. */
 #ifndef WHIT_TESTS_FUZZ_GRAMMAR_H
 #define WHIT_TESTS_FUZZ_GRAMMAR_H
 

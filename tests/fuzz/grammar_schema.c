@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a JSON schema, and a walk along what came of it. */
+ * Compiles any bytes as a JSON schema, and walks at random through the grammar. */
 #include "grammar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A model folder made of any bytes: u32 length of config.json, config.json, model.safetensors.
- * Opened as a source; then the first and last row of every tensor is read. */
+ * Makes a model folder of any bytes: u32 length of config.json, config.json, model.safetensors. It is opened as a
+ * source, and the first and last row of every tensor is read. */
 #include "model/source.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The documents of a folder of sentence-transformers made of any bytes, with zero bytes between them: modules.json, the
- * configurations of its modules 1_Pooling and 2_Dense, and the prompts. The model beside them has no weights. */
+ * Makes the JSON files of a sentence-transformers folder of any bytes, separated by zero bytes: modules.json, the
+ * configurations of its modules 1_Pooling and 2_Dense, and the prompts. The model in the folder has no weights. */
 #include "model/source.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a hub's answers: read as both kinds of listing, chosen from, written and read again;
- * as an index of shards, a Link header and a name. */
+ * Reads any bytes as a hub's answers: as both kinds of file list, from which files are chosen, and which are written
+ * and read again; as an index of shards, a Link header and a name. */
 #include "hub/choose.h"
 
 static void choose_all(whit_hub_listing *listing, const char *text, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as an importance matrix, of either form: opened, and every entry read. */
+ * Opens any bytes as an importance matrix, in both forms, and reads every entry. */
 #include "format/imatrix.h"
 
 #include <stdint.h>

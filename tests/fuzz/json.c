@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as JSON: parsed, every node visited, every string written back. */
+ * Parses any bytes as JSON, visits every node, and writes every string. */
 #include "base/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

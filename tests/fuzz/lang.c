@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a program: what loads is run on every tier within small limits, with one outcome. */
+ * Loads any bytes as a program; if it loads, it runs on every tier within small limits, with the same outcome. */
 #include <stdlib.h>
 
 #include "kernels/quat/quat.h"

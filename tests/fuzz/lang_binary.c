@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a program's binary form, and any text there and back. */
+ * Reads any bytes as a program's binary form, and converts any text to that form and back. */
 #include <stdlib.h>
 #include <string.h>
 

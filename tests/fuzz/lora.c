@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A LoRA folder made of any bytes: u32 length of adapter_config.json, that, adapter_model.safetensors.
- * Imported for a small model; what comes out must be a sound adapter of it. */
+ * Makes a LoRA folder of any bytes: u32 length of adapter_config.json, adapter_config.json,
+ * adapter_model.safetensors. It is imported for a small model; the result must be a valid adapter of that model. */
 #include "model/convert.h"
 #include "model/import_lora.h"
 #include "tiny_model.h"

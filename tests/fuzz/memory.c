@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as the data of a memory's frame, in a file that is sound: opened, every record read,
- * searched. */
+ * Uses any bytes as the data of a memory's frame in an otherwise valid file: it is opened, every record is read, and
+ * it is searched. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * A whole life on a damaged file: open (through import and conversion where it is a source), make a
- * session, tokenise, step, pick, print. The first byte of an input says how the rest is taken:
- *   bit 0: edits of a sound .ndf with its hashes made right again, else of a sound GGUF
- *   bit 1: edits fall into the first 8 KiB, where configuration and directory are
- *   bit 2: no edits: the rest is a file as it is
- * An edit is three bytes of offset, one of value. */
+ * Uses a damaged model file: opens it (other formats than .ndf are imported and converted), makes a session, tokenises,
+ * steps, picks and prints. Bits of the input's first byte:
+ *   bit 0: edits of a valid .ndf, whose hashes are made right again; otherwise of a valid GGUF
+ *   bit 1: edits are in the first 8 KiB, where configuration and directory are
+ *   bit 2: no edits: the rest of the input is the file
+ * An edit is three bytes of offset and one of value. */
 #include "ndf_reseal.h"
 #include "tiny_model.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The container. The first byte of an input says how the rest is taken: bit 0: as it is, or with
- * its hashes made right again (so that the fuzzer gets behind them); bit 1: verify too; bit 2:
- * append. */
+ * Opens .ndf files. Bits of the input's first byte: bit 0: hashes are made right first, so that the fuzzer reaches
+ * the code after their check; bit 1: it is also verified; bit 2: a frame is appended. */
 #include "format/ndf_append.h"
 #include "format/ndf_verify.h"
 #include "ndf_reseal.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Runs a fuzz target without a fuzzer: every file of a folder as it is, cut short, and with fixed
- * mutations, so that `make test` replays the corpus with any compiler.
+ * Runs a fuzz target without a fuzzer: with small inputs made here, and with every file of a folder as it is, cut
+ * short, and with fixed mutations, so that `make test` replays the corpus with any compiler.
  *
- *     fuzz_NAME FOLDER     an absent folder leaves the small inputs made here */
+ *     fuzz_NAME FOLDER     without such a folder only the small inputs are run */
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a safetensors file: opened, and every element read. */
+ * Opens any bytes as a safetensors file and reads every element. */
 #include "format/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A request to the server, as it comes out of the HTTP library: "METHOD /path?query", header lines, an empty line, and
- * the body. Two small models answer, of which one has tools; whole answers are JSON, streams end. */
+ * Answers a request as the HTTP library gives it to the server: "METHOD /path?query", header lines, an empty line,
+ * and the body. The server has two small models, one of them with tools; whole answers must be JSON, and streams
+ * must end. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <strings.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The inside of a server for fuzz targets: two small models answer, of which one has tools. */
+ * Makes the inside of a server for fuzz targets, with two small models, one of them with tools. */
 #ifndef WHIT_TESTS_FUZZ_SERVER_SITE_H
 #define WHIT_TESTS_FUZZ_SERVER_SITE_H
 

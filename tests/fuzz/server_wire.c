@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Bytes on a connection to a server that runs: whole requests, pieces, half-open and broken-off ones. What comes back
- * begins as an answer or there is none, the connection ends, and the next request is answered. */
+ * Sends bytes on connections to a running server: whole requests, pieces, half-open and broken connections. If there
+ * is an answer, it begins as HTTP; the connection ends, and the next request is answered. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

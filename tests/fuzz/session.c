@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A life of a session (session_play.h): the bytes of an input are its decisions, in the order in which they are
- * made, and zeros follow. */
+ * Plays a sequence of calls on a session (session_play.h): the input's bytes are its decisions in order, followed by
+ * zeros. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Session files. The first byte of an input says how the rest is taken: 0: as a file; 1: as a file whose
- * hashes are made right first; else as the data of a TURN behind a sound beginning. */
+ * Loads session files. The first byte of an input says what the rest is: 0: a file; 1: a file whose hashes are made
+ * right first; otherwise the data of a TURN frame after a valid beginning. */
 #include "base/file.h"
 #include "format/ndf_sign.h"
 #include "format/ndf_table.h"

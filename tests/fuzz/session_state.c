@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Session files with recurrent states, loaded into a session: what loads is continued. The first byte of an input says
- * how the rest is taken:
- *   bit 0: a model with delta rules, else one with short convolutions
- *   bit 1: a packed KV cache beside the states
- *   bit 2: edits fall into the last 8 KiB, where the newest state ends, else anywhere
- *   bit 3: hashes are left wrong
- * An edit is three bytes of offset, one of value. */
+ * Loads damaged session files with recurrent states into a session, and continues those that can be loaded. Bits of the
+ * input's first byte:
+ *   bit 0: a model with delta rules, otherwise one with short convolutions
+ *   bit 1: the KV cache is packed
+ *   bit 2: edits are in the last 8 KiB, where the newest state ends, otherwise anywhere
+ *   bit 3: hashes are not made right again
+ * The rest of the input is edits: three bytes of offset, one of value. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

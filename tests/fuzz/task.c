@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a question of eval: read, with an answer among its choices, or refused with a reason. */
+ * Reads any bytes as a question of whit eval: it must have an answer among its choices, or be refused with a reason. */
 #include "cli/task.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a template, rendered under tight limits with a small conversation. The part after a
- * zero byte is the JSON of further variables. */
+ * Renders any bytes as a template under tight limits with a small conversation. The part after a zero byte is JSON
+ * of further variables. */
 #include "template/chat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a tokenizer image: opened, encoded and decoded with. */
+ * Opens any bytes as a tokenizer image, and encodes and decodes with it. */
 #include "tokenizer_touch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

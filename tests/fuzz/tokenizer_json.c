@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a tokenizer.json, built and used. */
+ * Builds a tokenizer of any bytes as a tokenizer.json, and uses it. */
 #include "tokenizer/from_json.h"
 #include "tokenizer_touch.h"
 

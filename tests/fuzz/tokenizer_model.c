@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a tokenizer.model, SentencePiece or tiktoken ranks, or as the vocabulary of a GGUF file. */
+ * Builds a tokenizer of any bytes as a SentencePiece tokenizer.model, as tiktoken ranks, or as the vocabulary of a
+ * GGUF file. */
 #include "tokenizer/from_gguf.h"
 #include "tokenizer/from_sentencepiece.h"
 #include "tokenizer/from_tiktoken.h"

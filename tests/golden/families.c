@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Logits of the tiny models of each family against their goldens: a short run and a long one, from the folder and from
- * the GGUF file, within the tolerance of float32. Every mistake that a golden lists is further away than that, but for
- * those that float32 cannot see. */
+ * Compares logits of each family's tiny models with their goldens: a short run and a long one, from the folder and
+ * from the GGUF file, within the tolerance of float32. Every wrong variant that a golden lists must be further away
+ * than that, except those that float32 cannot distinguish. */
 #include "golden_logits.h"
 
 #include <jansson.h>

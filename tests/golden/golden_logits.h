@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Logits of golden files, and how far others are from them. */
+ * Reads logits of golden files, and measures how far other logits are from them. */
 #ifndef WHIT_TESTS_GOLDEN_LOGITS_H
 #define WHIT_TESTS_GOLDEN_LOGITS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One hash of logits for every type of KV cache: over levels of instructions, threads, prompts cut into steps and
- * passes of 1 to 512, beginnings that are computed, kept, shared, marked and found again, neighbours in the batch. */
+ * Tests that the logits have one hash for every type of KV cache: over CPU levels, threads, prompts cut into steps
+ * and passes of 1 to 512 tokens, prefixes that are computed, kept, shared, marked and reused, and neighbours in the
+ * batch. */
 #include "test.h"
 
 #include "tiny_model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Logits of the tiny models against their goldens, within the narrow tolerance stated beside them;
- * and the same bits from the source as from its converted .ndf. */
+ * Compares logits of the tiny models with their goldens, within the narrow tolerance that these state; source and
+ * converted .ndf must give the same bits. */
 #include "golden_logits.h"
 
 #include <jansson.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Gemma 4's mobile checkpoints: 2-, 4- and 8-bit weights whose inputs and outputs have fixed int8 scales. Single
- * layers to the last integer on every level; one hash over levels, threads and splits; damaged folders. */
+ * Tests Gemma 4's mobile checkpoints: 2-, 4- and 8-bit weights whose inputs and outputs have fixed int8 scales.
+ * Single layers must be right to the last integer on every level; logits must have one hash over levels, threads and
+ * splits; damaged folders must be refused. */
 #include "damage_tensors.h"
 #include "test_folder.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What the packed caches cost trained models: each type against f32, window by window over the second halves, as
- * `whit perplexity -c 256 --second-half --kv-base f32` has it. A bound means something where reading no packed block
- * at all lies far above it; that stands beside each. WHIT_WINDOWS sets how many windows of prose-6M; the long test
- * takes all. WHIT_TABLE=1 prints the table of docs/use/context.md. */
+ * Tests how much packed caches cost in quality: trained models with each type against f32, window by window over the
+ * second halves, as in `whit perplexity -c 256 --second-half --kv-base f32`. Each bound is far below the loss of a
+ * cache from which no packed block is read; that loss is stated with the bound. WHIT_WINDOWS sets the number of
+ * windows of prose-6M; the long test takes all. WHIT_TABLE=1 prints the table of docs/use/context.md. */
 #include "test.h"
 
 #include <math.h>

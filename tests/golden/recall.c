@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Questions to the recall model (tools/lockers), for every type of cache: for names that were told once, 256 to 1,900
- * words before they are asked for. Perplexity hides what such a question shows. WHIT_QUESTIONS sets how many; the long
- * test asks 500. WHIT_RECALL_MODEL names another model. */
+ * Asks the recall model (tools/lockers), for every type of cache, for names that were stated once, 256 to 1,900
+ * words before the question. Such questions show losses that perplexity hides. WHIT_QUESTIONS sets their number; the
+ * long test asks 500. WHIT_RECALL_MODEL names another model. */
 #include "test.h"
 
 #include "lockers/lockers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One model, one set of tokens, one hash: over ISA levels, threads, batch splits, fusion, cached and
- * shared prefixes, neighbours in the batch, and the caller's floating-point environment. The hash of
- * a reference run stands here, so that another compiler or machine shows itself. */
+ * Tests that one model and one set of tokens have one hash: over CPU levels, threads, batch splits, fusion, cached
+ * and shared prefixes, neighbours in the batch, and the caller's floating-point environment. The hash of a reference
+ * run is stated here, so that a compiler or machine with other results is noticed. */
 #include "test.h"
 
 #include <fenv.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * How often the screened head chooses another token than the full one: never, over very many
- * positions. One half are random heads of K = 2,560 with a reduced vocabulary and random hidden
- * states; the other is a trained head with the hidden states of its own text. WHIT_POSITIONS sets
- * how many of each (`make test-long` takes half a million). */
+ * Tests that the screened head never chooses another token than the full one, over very many positions. Half of them
+ * use random heads of K = 2,560 with a reduced vocabulary and random hidden states, the other half a trained head
+ * with the hidden states of its own text. WHIT_POSITIONS sets the number for each half (`make test-long` takes half
+ * a million). */
 #include "test.h"
 
 #include <math.h>

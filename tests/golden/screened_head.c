@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The screened head chooses what the full head chooses: the largest logits have its bits, the others
- * lie below them. On a random head of the project's own, and on a trained one where it is there. */
+ * Tests that the screened head chooses as the full head does: the largest logits have the same bits, and the others
+ * are below them. It uses a random head, and a trained one if it is installed. */
 #include "test.h"
 
 #include <unistd.h>

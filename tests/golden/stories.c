@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A real trained model: greedy ids, text and log-likelihoods of stories260K equal its goldens. */
+ * Compares greedy ids, text and log-likelihoods of a real trained model, stories260K, with its goldens. */
 #include "test.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every case of ../shared/templates: conversations through the line form of the command line, small
- * Jinja cases through the engine itself. */
+ * Runs every case of ../shared/templates: conversations as lines of JSON, as on the command line, and small Jinja
+ * cases through the engine itself. */
 #include "test.h"
 
 #include "json_lines.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every case of ../shared/tokenizers: text to ids, ids to text, streamed pieces; from
- * tokenizer.json, tokenizer.model and GGUF. */
+ * Runs every case of ../shared/tokenizers: text to ids, ids to text, and streamed pieces; from tokenizer.json,
+ * tokenizer.model and GGUF. */
 #include "test.h"
 
 #include "base/utf8.h"

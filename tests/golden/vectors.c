@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Vectors and scores of the tiny embedding and rerank models against their goldens, from the folder and from the GGUF
- * file: all texts at once and one at a time, with the same bits. */
+ * Compares vectors and scores of the tiny embedding and rerank models with their goldens, from the folder and from
+ * the GGUF file; all texts at once and one at a time must give the same bits. */
 #include "test_folder.h"
 
 #include "golden_logits.h"

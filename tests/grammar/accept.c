@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Which texts a schema's grammar takes, for scripts. Reads lines:
+ * Tells scripts which texts a schema's grammar accepts. Reads lines:
  *
  *     S SCHEMA      opens a schema (G TEXT: a GBNF grammar); prints "OK", or "REFUSED" and the reason
- *     A TEXT        prints 1 where the whole text may be written and end there, else 0 and the place where it stops
- *     R N SEED      writes N random answers, one a line, then "." ("?" before one that did not end, "!" an error)
+ *     A TEXT        prints 1 if the text is accepted and may end there, otherwise 0 and the number of bytes accepted
+ *     R N SEED      writes N random answers, one per line, then "." ("?" before one that did not end, "!" an error)
  *
  * The vocabulary has a token for each byte and a few words (../fuzz/grammar.h). */
 #include <stdio.h>

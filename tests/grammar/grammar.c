@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Grammars over a vocabulary of bytes and a few words: masks, places, and what is taken back. */
+ * Tests grammars with a vocabulary of bytes and a few words: masks, places of errors, and steps back. */
 #include "test.h"
 
 #include "../fuzz/grammar.h"

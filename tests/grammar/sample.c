@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Random answers that follow a schema or a grammar, for scripts that look whether they are valid.
+ * Writes random answers that follow a schema, for scripts that check whether they are valid.
  *
  *     grammar_sample TOKENIZER FILE N MOST_TOKENS SEED
  *
- * Every line of FILE is a JSON schema. For each, N answers: every token is drawn from those that the
- * mask lets through, all with the same chance. Prints a JSON line per answer, and the times of masks
- * to stderr. */
+ * Every line of FILE is a JSON schema. For each, N answers are written: every token is drawn from those that the mask
+ * allows, all with the same probability. Prints a JSON line per answer, and the times of masks to stderr. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

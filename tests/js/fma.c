@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints a hash of many fused multiply-adds: of lanes_simd128.inc where this is WebAssembly, of the C library's fmaf
- * elsewhere. Some exponents make halfway cases and subnormal results, which two roundings would change. */
+ * Prints a hash of many fused multiply-adds: those of lanes_simd128.inc on WebAssembly, those of the C library's
+ * fmaf elsewhere. Some exponents cause halfway cases and subnormal results, which two roundings would change. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

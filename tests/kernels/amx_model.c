@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The AMX kernels compiled against the plain-C model of the tile instructions, so that machines
- * with AVX-512 but without AMX test them too: equal bits with the generic kernel for steps of one
- * row and of groups, whole blocks of tokens and tails. */
+ * Tests the AMX kernels, compiled with a plain-C model of the tile instructions, so that machines with AVX-512 and
+ * without AMX can run them: the bits must equal the generic kernel's for single rows, groups, whole blocks of tokens
+ * and remainders. */
 #include "kernels/equal.h"
 
 extern const whit_matmul_kernel whit_matmul_i8_t2_32x32_amx_model, whit_matmul_i8_t5_32x32_amx_model,

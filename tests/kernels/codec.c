@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Codecs: sizes, refusals, round trips of every combination, drawn lines, canonical bytes. */
+ * Tests codecs: sizes, refusals, round trips of every combination, random lines, and canonical bytes. */
 #include <math.h>
 
 #include "kernels/levels.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the comparisons of kernels with the generic ones share: inputs that hurt, buffers with
- * canaries, equality of bits (two NaN are equal: payloads are not part of the contract). */
+ * Shared by the tests that compare kernels with the generic ones: difficult inputs, buffers with guard bytes, and
+ * equality of bits (two NaN are equal, because their payloads are not specified). */
 #ifndef WHIT_TESTS_KERNELS_EQUAL_H
 #define WHIT_TESTS_KERNELS_EQUAL_H
 

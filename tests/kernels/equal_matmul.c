@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Every matrix kernel at each level this machine can run, against the generic one, for all types
- * and activations that it accepts: equal bits for random and extreme codes, for any bytes at all,
- * for tails, for any number of columns and any split into tiles. WHIT_TEST_ONLY=text compares only
- * kernels whose name contains the text, WHIT_TEST_PAIRS=n each nth pair of a shape and a number of columns. */
+ * Compares every matrix kernel, at each level that this machine can run, with the generic one, for all types and
+ * activations that it accepts: equal bits for random and extreme codes, for arbitrary bytes, for remainders, for any
+ * number of columns and any split into tiles. WHIT_TEST_ONLY=text compares only kernels whose name contains the
+ * text; WHIT_TEST_PAIRS=n compares each n-th pair of a shape and a number of columns. */
 #include "kernels/equal.h"
 
 typedef struct product_trial {

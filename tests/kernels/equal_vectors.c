@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every kernel of kernels.inc that is not a matrix product, at each level this machine can run,
- * against the generic one: equal bits on random, extreme, tail and unaligned input. */
+ * Compares every kernel of kernels.inc that is not a matrix product, at each level that this machine can run, with
+ * the generic one: equal bits for random, extreme and unaligned input, and for lengths with a remainder. */
 #include "kernels/equal.h"
 
 #define ROUNDS 150

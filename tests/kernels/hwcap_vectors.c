@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * getauxval of an emulated RISC-V processor that has vectors and does not say so (qemu 7.2). rvv.sh loads it before
- * the C library (LD_PRELOAD). */
+ * Replaces getauxval for an emulated RISC-V processor that has vector instructions and does not report them (qemu
+ * 7.2). rvv.sh loads it before the C library (LD_PRELOAD). */
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/auxv.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Random tensors of every type for the tests of src/engine/kernels: logical content, parts in buffers of
- * exactly the right size with canaries around them. */
+ * Makes random tensors of every type for the tests of src/engine/kernels: their logical content, and parts in
+ * buffers of exactly the right size with guard bytes around them. */
 #ifndef WHIT_TESTS_KERNELS_MATRIX_H
 #define WHIT_TESTS_KERNELS_MATRIX_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The packed caches against plain sums in double over what their blocks hold, decoded here by the layout that
- * kernels/kv_packed.h draws; and how near that is to what was packed. */
+ * Compares the packed caches with plain sums in double precision over the content of their blocks, which are decoded
+ * here by the layout in kernels/kv_packed.h; and that content with the packed values. */
 #include <math.h>
 #include <string.h>
 

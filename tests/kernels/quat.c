@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Quaternary vectors: the generic kernels against arithmetic on the values, every faster level
- * against the generic ones bit for bit, whatever the padding holds. */
+ * Compares the generic kernels of quaternary vectors with arithmetic on the values, and every faster level with the
+ * generic kernels, bit for bit, for any content of the padding. */
 #include <math.h>
 
 #include "base/rng.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The generic kernels against straightforward sums in double or in wide integers. */
+ * Compares the generic kernels with simple sums in double precision or in wide integers. */
 #include <float.h>
 #include <math.h>
 

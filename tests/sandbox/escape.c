@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tries one way out of the sandbox: escape WAY FOLDER PORT PARENT. Exit 0: it is out. 1: it is not.
- * 2: there is no such way. The folder holds what it must not reach; it runs in FOLDER/scratch. */
+ * Tries one way out of the sandbox: escape WAY FOLDER PORT PARENT. Exit 0: it succeeded. 1: it failed. 2: there is
+ * no such way. It runs in FOLDER/scratch and must not reach the rest of FOLDER. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

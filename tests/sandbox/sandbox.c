@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Commands stay in their folder: every way out that escape.c knows fails, and what was tried is told;
- * a compiler works; nothing is left running. */
+ * Tests that commands stay in their folder: every way out that escape.c knows fails, and attempts are reported; a
+ * compiler works; no process is left running. */
 #include "test_folder.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * converse MODEL MESSAGES TOOLS: one answer by the library (whit/conversation.h). Prints the prompt's ids on one line,
- * and the message on another. */
+ * Writes one answer by the library (whit/conversation.h): converse MODEL MESSAGES TOOLS. Prints the prompt's ids on
+ * one line, and the message on another. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Code inside a server that has given up its rights: every other file, connection and program is out of its reach,
- * from the thread that started it and from one of a connection; what it needs still works. */
+ * Tests code inside a server that has given up its rights: it cannot reach other files, connections and programs,
+ * neither from the first thread nor from a connection's; what it needs still works. */
 #include "test_folder.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The parts of the page that need no browser: Markdown, LaTeX, colours, records. node page_parts.js FOLDER */
+ * Tests the parts of the page that need no browser: Markdown, LaTeX, colours, records. node page_parts.js FOLDER */
 "use strict";
 const fs = require("fs"), vm = require("vm");
 

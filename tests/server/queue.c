@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Requests that wait for a slot: one whose client left, and one whose time is over, wait no longer, whatever the
- * request that has the slot does. */
+ * Tests requests that wait for a slot: one whose client left, and one whose time is over, stop waiting, whatever the
+ * request in the slot does. */
 #include "test_folder.h"
 
 #include "base/clock.h"

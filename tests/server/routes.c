@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of endpoints and the table of docs/use/server.md name the same paths. */
+ * Tests that the table of endpoints and the table of docs/use/server.md name the same paths. */
 #include "test.h"
 
 #include <ctype.h>

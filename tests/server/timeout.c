@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A connection may be idle for so long, and an answer may take longer than that to make: it arrives all the same. */
+ * Tests that the limit on a connection's idle time does not end an answer that takes longer to compute. */
 #include "test_folder.h"
 
 #include <arpa/inet.h>

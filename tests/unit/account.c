@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Confidence intervals, sketches of texts, and values checked against a JSON Schema. */
+ * Tests confidence intervals, sketches of texts, and values checked against a JSON Schema. */
 #include "base/rng.h"
 #include "base/sketch.h"
 #include "cli/interval.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Adapters at run time: the maths against dense W + strength B A, several at once, switching between
- * requests, neighbours, bits, refusals. */
+ * Tests adapters at run time: their arithmetic against a dense W + strength B A, several adapters at once, adapters
+ * changed between requests, neighbours in the batch, equal bits, and refusals. */
 #include "adapter_run.h"
 #include "adapter_sample.h"
 #include "failing_memory.h"

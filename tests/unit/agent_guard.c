@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names and texts that an agent is kept from. */
+ * Tests the guard of an agent: names of files that are secret or that control other programs, keys and hidden
+ * characters in texts, hidden files, and whit's own folders. */
 #include "test_folder.h"
 
 #include <limits.h>

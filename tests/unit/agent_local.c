@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A model in the process: every answer parses where the grammar holds it, whatever the model writes. */
+ * Tests an agent's model in the same process: if a grammar limits the answer, it can be parsed whatever the model
+ * writes. */
 #include "test.h"
 
 #include "agent/model.h"

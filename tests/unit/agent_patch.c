@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Patches in three notations on generated files: blanks that drifted, duplicates, stale context. What
- * has one right place is applied there, what has none or several is refused, and nothing goes wrong. */
+ * Tests patches in three notations on generated files with shifted blanks, duplicates and outdated context. A patch
+ * with exactly one right place must be applied there; one with no place or several must be refused; no file may be
+ * damaged. */
 #include "test_folder.h"
 
 #include "code/diff.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What of a change's code needs a person's look. */
+ * Tests which parts of a change's code are listed for a person to look at. */
 #include "test.h"
 
 #include "agent/review.h"

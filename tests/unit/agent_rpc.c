@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A request ends at its time limit, whatever the other side sends or leaves unread meanwhile. */
+ * Tests that a request ends at its time limit, whatever the other side sends or does not read meanwhile. */
 #include "test.h"
 
 #include <fcntl.h>

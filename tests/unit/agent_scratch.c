@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The scratch copy of a project: emptied, it is filled again by the next update. */
+ * Tests that a project's scratch copy whose files were deleted is filled again by the next update. */
 #include "test_folder.h"
 
 #include <fcntl.h>

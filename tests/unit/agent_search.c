@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Patterns of a model: what they find, and that none of them costs more than a bounded number of steps and bytes. */
+ * Tests the search patterns that a model gives: what they find, and that each costs a bounded number of steps and
+ * bytes. */
 #include "test.h"
 
 #include <malloc.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Turns: written whole or not at all, also where the writer is killed; taken back and made again;
- * what others changed is never overwritten; nothing leaves the project. */
+ * Tests turns of an agent: a turn is written as a whole or not at all, even if the writer is killed; turns can be
+ * undone and redone; other programs' changes are never overwritten; no file outside the project is written. */
 #include "test_folder.h"
 
 #include <glob.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Answers told apart as they stream: text, thinking and calls, whatever the pieces are. */
+ * Tests that streamed answers are separated into text, thinking and calls, however they are cut into pieces. */
 #include "test.h"
 
 #include "base/utf8.h"

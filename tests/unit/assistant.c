@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The model that the editor's assistant asks: the command line's or the settings', never a mixture of the two. */
+ * Tests which model the editor's assistant uses: the command line's or the settings', never a mixture of both. */
 #include "assistant/answering_model.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Base: errors, sizes, buffers, files, hashes. */
+ * Tests src/base: errors, sizes, buffers, files and hashes. */
 #include "test.h"
 
 #include <sys/stat.h>

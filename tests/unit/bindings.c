@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The exported defaults are those of the headers, for programs that know more or less of a struct. */
+ * Tests that the exported functions for default options equal the headers' defaults, also for programs that were
+ * compiled with a larger or smaller struct. */
 #include "test.h"
 
 #include <whit.h>

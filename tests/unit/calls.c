@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tool calls held by a grammar: whatever tokens are picked, the parser finds calls of the tools whose arguments
- * follow their schemas, in each way in which models write calls. */
+ * Tests that a grammar limits tool calls: whatever tokens are picked, the parser finds calls of known tools whose
+ * arguments follow the schemas, in each notation that models use. */
 #include "test.h"
 
 #include <jansson.h>

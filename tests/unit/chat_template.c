@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Chats through templates and back: every role, tool calls through each shared template that has them,
- * contents that cannot forge special tokens. */
+ * Tests chats through templates and back: every role; tool calls with each shared template that supports them; and
+ * that contents cannot forge special tokens. */
 #include "test.h"
 
 #include <jansson.h>

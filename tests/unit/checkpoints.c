@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Checkpoints of hybrid models: conversations after a long shared prefix compute only their new tokens, within the
- * memory that was given, and with the bits of a session that computes everything. */
+ * Tests checkpoints of hybrid models: conversations that continue a long shared prefix compute only their new
+ * tokens, stay within the memory limit, and have the bits of a session that computes everything. */
 #include "test_folder.h"
 
 #include <sys/stat.h>

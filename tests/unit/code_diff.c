@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Differences as hunks: each change of its own can be taken or left out. */
+ * Tests differences of texts as hunks: each separate change can be applied or omitted. */
 #include "test.h"
 
 #include "code/diff.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The code graph: what is found in sources with odd corners, what survives damage. */
+ * Tests the code graph: what it finds in sources with unusual syntax, and that damaged graph files are detected. */
 #include "test_folder.h"
 
 #include "base/rng.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The choice of codebook entries against a search of all entries and all signs. */
+ * Compares the choice of codebook entries with a search of all entries and all signs. */
 #include "compress/codebook.h"
 
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compression of models with recurrent layers and with experts: the tiny models of ../shared, rounded by every method.
- * */
+ * Tests compression of models with recurrent layers and with experts: the tiny models of ../shared are rounded by
+ * every method. */
 #include "test.h"
 
 #include "base/file.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What compression does to hold little: squares permuted in place, and memory in nameless files. */
+ * Tests the parts of compression that save memory: square matrices are permuted in place, and large buffers are
+ * unnamed files. */
 #include "base/rng.h"
 #include "compress/permute.h"
 #include "compress/spool.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The calibration text on its way through a model: the programs of families that are not Llama's, and what a stage of
- * compression is told about the matrices in them. */
+ * Tests how the calibration text runs through a model: the programs of families other than Llama's, and the data
+ * about matrices that a stage of compression gets. */
 #include "compress/compress.h"
 #include "compress/hessian.h"
 #include "compress/rotate.h"

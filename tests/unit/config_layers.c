@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Layer kinds, RoPE tables and optional numbers of a configuration: the same after a file, refused where they make no
- * sense, read by programs. */
+ * Tests layer kinds, RoPE tables and optional numbers of a configuration: they are the same after a file is written
+ * and read, are refused if invalid, and can be read by family programs. */
 #include <math.h>
 
 #include "format/ndf_write.h"

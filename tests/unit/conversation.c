@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Conversations: messages and their files, prompts, thinking in streams, and answers that depend on
- * the conversation alone, whatever is in the cache. */
+ * Tests conversations: messages and their files, prompts, thinking in streams, and that answers depend on the
+ * conversation only, not on the content of the cache. */
 #include "test.h"
 
 #include "failing_memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prompts of hybrid models in one pass and token by token: the state of a delta rule that passes many tokens by blocks
- * of columns gives the bits of the state that passes them one by one. */
+ * Compares prompts of hybrid models in one pass with the same prompts token by token: a delta rule that processes
+ * many tokens in blocks of columns must give the bits of one that processes single tokens. */
 #include "prompt_logits.h"
 #include "random_model.h"
 

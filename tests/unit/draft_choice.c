@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The number of guesses chosen by cost: scripted guesses of 0, 50, 80 and 100 % right on machines whose columns cost
- * little or much, with counted steps; the text is always the same. */
+ * Tests the number of guesses chosen by cost, with scripted guesses of which 0, 50, 80 and 100 % are right, on
+ * simulated machines with cheap or expensive columns. Steps are counted, and the text must always be the same. */
 #include "test.h"
 
 #include "runtime/generation.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The block that predicts one more token, added to the tiny hybrid in a Hugging Face folder and in a GGUF file: both
- * give the same guesses, as do .ndf files, and guesses change no text. */
+ * Tests the block that predicts one more token, added to the tiny hybrid in a Hugging Face folder and in a GGUF
+ * file: both, and .ndf files made of them, must give the same guesses, and guesses may not change the text. */
 #include "test.h"
 #include "damage_tensors.h"
 #include "test_folder.h"

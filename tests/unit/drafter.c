@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Draft models: their forward pass against one written out here, and texts that they never change. */
+ * Tests draft models: their forward pass against a reference in this file, and that they never change a text. */
 #include "test.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the editor keeps in memory while others are too slow, or too fast; lines that are longer than its rooms. */
+ * Tests that the editor's memory is bounded when servers or terminals are too slow or too fast, and that lines
+ * longer than its buffers are allowed. */
 #include "test.h"
 
 #include "editor/state.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The globs and the files of .editorconfig, and the themes. */
+ * Tests .editorconfig files and their globs, and the themes. */
 #include "test.h"
 
 #include "editor/editorconfig.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Saving, journals, and what others do to a file meanwhile. */
+ * Tests saving, journals, and changes that other programs make to an open file. */
 #include "test_folder.h"
 
 #include "base/rng.h"

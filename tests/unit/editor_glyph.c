@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Whole characters: where they begin and end, how many columns they take, and what is drawn for them. */
+ * Tests glyphs: where they begin and end, how many columns they take, and what is drawn for them. */
 #include "test.h"
 
 #include "base/utf8.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The piece table and the undo tree against a plain string. */
+ * Compares the piece table and the undo tree with a plain string. */
 #include "test.h"
 
 #include <sys/mman.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * vi's keys: what a row of keys makes of a text and of the cursor ('|'). The rows of the first table say what Vim 9.0
- * does (autoindent, shiftwidth=4, expandtab, smartcase), which played the same keys; the second is what is ours. */
+ * Tests vi's keys: the text and the cursor ('|') after a sequence of keys. The first table was made by Vim 9.0
+ * (autoindent, shiftwidth=4, expandtab, smartcase) with the same keys; the second has cases in which the editor
+ * differs from Vim. */
 #include "test.h"
 
 #include "editor/editor.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Embeddings against the hidden states that they are made of. */
+ * Compares embeddings with the hidden states from which they are computed. */
 #include "test.h"
 
 #include <math.h>

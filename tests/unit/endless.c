@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Endless sessions against the definition, written plainly in double precision: keys are kept as they were before
- * RoPE, and for every query each one that it sees is rotated by its place inside the cache. Of packed caches what it
- * sees is what closing a block has made of it. Then that nothing grows, that sequences go back exactly, and what is
- * refused. */
+ * Compares endless sessions with a simple reference in double precision: keys are stored as before RoPE, and for
+ * every query each visible key is rotated by its place in the cache. In packed caches the reference reads blocks as
+ * they are after packing. Also tests that memory does not grow, that sequences return exactly, and refusals. */
 #include "test.h"
 
 #include "changed_decoder.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * An answer that never ends, and never stalls either, is given up after the time of the whole request. */
+ * Tests that an answer which neither ends nor stalls is given up at the time limit of the whole request. */
 #include "test_folder.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Mixtures of experts: the choice of a router, equal bits whatever runs beside a token, files written and read back,
- * and damaged models, which are refused in one line. */
+ * Tests mixtures of experts: a router's choice; equal bits whatever else is in the batch; files written and read
+ * again; and damaged models, which must be refused with a one-line error. */
 #include "test_folder.h"
 
 #include "base/file.h"

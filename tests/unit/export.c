@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What is exported as GGUF is the model when it comes back, every weight and every number of its configuration, or it
- * is refused: random models, in the types that hold them and as floats. */
+ * Exports random models as GGUF, in every type that can store them and as floats: after import every weight and
+ * every number of the configuration must be the same, or the export must be refused. */
 #include "kernels/codec.h"
 #include "model/export_gguf.h"
 #include "random_model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hybrids and mixtures of experts as GGUF files: what is written computes the same bits when it is read, and has the
- * keys, names and shapes of the file that llama.cpp's converter made of the same folder. */
+ * Tests hybrids and mixtures of experts as GGUF files: an exported model computes the same bits, and has the keys,
+ * names and shapes of the file that llama.cpp's converter made of the same folder. */
 #include "prompt_logits.h"
 #include "test_folder.h"
 

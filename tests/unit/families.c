@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Families as programs: the same graph as calls in C state, for every switch; what a program of
- * anybody's cannot do; and how long it takes. */
+ * Tests family programs: for every switch they give the same graph as calls in C; what a user's program is not
+ * allowed to do; and how long a program takes. */
 #include <math.h>
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Generations as states: many in one step say what each says alone, and what goes wrong in one stays
- * there. */
+ * Tests generations that share steps: each gives the same text as alone, and an error in one does not affect the
+ * others. */
 #include "test.h"
 
 #include "adapter_run.h"

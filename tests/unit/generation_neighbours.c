@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Generations that share a session's steps do not harm one another: logits that are not finite end
- * their own answer alone, and prompts advance however many others generate. */
+ * Tests that generations in one session do not affect each other: logits that are not finite end only their own
+ * answer, and prompts advance however many other generations run. */
 #include "test.h"
 
 #include "adapter_run.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GGUF weight types: goldens, every type against a one-element formula written apart from the
- * decoder, and the exactness of twins down to the packed codecs. */
+ * Tests GGUF weight types: goldens, a formula for single elements of each type that is independent of the decoder,
+ * and that twins (equivalent types of the library) are exact, also in packed codecs. */
 #include "ggml_random.h"
 #include "test.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The GGUF reader: what it gives, what it refuses and how it says so, and damaged files of all
- * kinds. */
+ * Tests the GGUF reader: what it returns, what it refuses with which message, and damaged files of all kinds. */
 #include "test.h"
 
 #include "base/rng.h"

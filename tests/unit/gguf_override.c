@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Metadata of GGUF files that the user replaces or adds. */
+ * Tests metadata of GGUF files that the user replaces or adds. */
 #include "test.h"
 
 #include "failing_memory.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Granite MoE: a folder and a GGUF file made of the tiny dense Granite's attention and of random experts are one model,
- * with the logits of a reference in double precision, which each mistake that can be made with these files would miss.
- * A mixture of copies of one feed-forward part has the logits of the dense model. */
+ * Tests Granite MoE with a folder and a GGUF file that combine the attention of the tiny dense Granite with random
+ * experts. Both must have the logits of a reference in double precision; each possible mistake in reading these
+ * files must give other logits. A mixture whose experts are copies of one feed-forward part must have the dense
+ * model's logits. */
 #include "made_model.h"
 #include "prompt_logits.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rotated matrices: the rotation by its definition, and GGUF files as Bonsai 2's, made of tiny models by rotating their
- * matrices here. They compute what the plain models compute, with the same bits everywhere; files that say what is not
- * known are refused. */
+ * Tests rotated matrices: the rotation against its definition, and GGUF files like Bonsai 2's, made here by rotating
+ * the matrices of tiny models. Logits must be near those of the unrotated models and have the same bits on all
+ * levels; files with unknown settings must be refused. */
 #include "prompt_logits.h"
 #include "test_folder.h"
 

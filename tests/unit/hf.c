@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Hugging Face folders: documents, values, weights; and ternary matrices in disguise. */
+ * Tests Hugging Face folders: JSON files, values, weights, and packed ternary matrices. */
 #include "test.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Packed matrices of Hugging Face folders: every form against values that are computed from what was packed, as
- * tensors by themselves and as weights of a folder; damaged shapes are refused. */
+ * Tests packed matrices of Hugging Face folders: every form against the values that were packed, as single tensors
+ * and as weights of a folder; damaged shapes must be refused. */
 #include "test_folder.h"
 
 #include <math.h>

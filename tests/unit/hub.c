@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names of pulled models, listings, the choice of files, git's digests: all without a network. */
+ * Tests names of pulled models, file lists, the choice of files and git's digests, all without a network. */
 #include "test.h"
 
 #include <sodium.h>

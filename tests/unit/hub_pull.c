@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pulling from a hub on this machine (hub_server.h) that cuts, redirects, refuses and lies. */
+ * Tests pulling from a hub on this machine (hub_server.h) that cuts connections, redirects, refuses, and sends wrong
+ * data. */
 #include "test.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hypervectors: binding, bundles; recall from bundles beside its theory; the store's
- * search beside a plain scan; queries with mistakes. */
+ * Tests hypervectors: binding and bundles; recall from bundles against the theory; search in the store against a
+ * full scan; queries with mistakes. */
 #include <math.h>
 
 #include "base/rng.h"

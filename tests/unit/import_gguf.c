@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GGUF files as sources: keys that change what is computed are obeyed, or refused by name. */
+ * Tests GGUF files as sources: keys that affect the computation are obeyed or refused by name. */
 #include "test_folder.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hugging Face folders end to end, on folders that the project writes itself: they convert and run,
- * equal models in different clothes are equal, and what is not understood is refused by name. */
+ * Tests Hugging Face folders that the project writes itself: they are converted and run; the same model in different
+ * storage forms has one identity; unknown settings are refused by name. */
 #include "test.h"
 
 #include <math.h>
@@ -361,6 +361,7 @@ static void describing_fields_are_noted(void **state)
     assert_refused("noted", "rope_license", "may change the result");
 }
 
+/* A tensor without elements is ignored; an unknown one with elements is refused. */
 static void unused_tensors(void **state)
 {
     (void)state;

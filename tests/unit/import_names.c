@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tables of importers: which names a family has, and which rows of a fused matrix become which of ours. */
+ * Tests importers' tables: the tensor names of a family, and which rows of a fused matrix become which rows here. */
 #include "model/import_names.h"
 #include "test.h"
 

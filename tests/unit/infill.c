@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Prompts with fill-in-the-middle tokens, in the order that each family of models was trained with. */
+ * Tests prompts with fill-in-the-middle tokens, in the order with which each model family was trained. */
 #include "test.h"
 
 #include "model_folder.h"

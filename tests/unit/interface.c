@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Programs and libraries of different days: structs of another size (whit/base.h). */
+ * Tests programs and libraries of different versions, whose structs have different sizes (whit/base.h). */
 #include "test.h"
 
 #include "test_folder.h"

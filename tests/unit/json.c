@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The JSON reader: what it accepts, where it says that an error is, and how it writes strings. */
+ * Tests the JSON reader: what it accepts, the places of errors, and how it writes strings. */
 #include "test.h"
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The knapsack of a budget of bits against all combinations. */
+ * Compares the solution for a budget of bits with a search of all combinations. */
 #include "compress/knapsack.h"
 #include "test.h"
 

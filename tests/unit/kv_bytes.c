@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What caches take, of the shape of BitNet 2B4T: keys, values, scales, sinks, open blocks and tables, as the arena has
- * them. */
+ * Tests the size of KV caches for the shape of BitNet 2B4T: keys, values, scales, sinks, open blocks and tables, as
+ * in the arena. */
 #include "test.h"
 
 #ifdef __linux__

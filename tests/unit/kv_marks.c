@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Packed caches go back exactly: to marks of what was left long ago, by truncation, sharing and reuse, with the bits of
- * a session that computes everything; and one prompt serves many sequences, with every type of cache. */
+ * Tests that packed caches return to marks exactly, by truncation, sharing and reuse, with the bits of a session
+ * that computes everything; and, for every type of cache, that many sequences can share one prompt. */
 #include "test_folder.h"
 
 #include "runtime/session.h"

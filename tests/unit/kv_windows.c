@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Sliding windows: what no query sees is not stored, 128 positions beyond it are, and a longer step back ends at the
- * longest beginning that is there. */
+ * Tests sliding windows: positions that no query reads are not stored, except 128 more; a longer step back ends at
+ * the longest prefix that is still stored. */
 #include "test.h"
 
 #include "changed_decoder.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The array language: what programs compute, what is refused and where, limits, loops in closed form
- * against every round, memory that ends. */
+ * Tests the array language: results, refusals and their places, limits, loops in closed form against single rounds,
+ * and failing allocations. */
 #include "base/clock.h"
 #include "base/rng.h"
 #include "kernels/quat/quat.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tier 2: its instructions beside those of binutils, its pages, and what it does where the system
- * lets nobody make code. */
+ * Tests tier 2, machine code: its instructions against binutils, its memory pages, and systems that do not allow a
+ * program to make code. */
 #include <sys/prctl.h>
 #include <sys/wait.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Random programs on every tier: the same bits in every variable, the same lines printed, the same outcome, and
- * where that is a mistake the same words and place.
+ * Runs random programs on every tier: every variable must have the same bits, the printed lines and the result must be
+ * the same, and an error must have the same text and place.
  *
- *     lang_tiers [FIRST COUNT]     seeds; the suite has parts of them */
+ *     lang_tiers [FIRST COUNT]     seeds; the test suite runs them in parts */
 #include <limits.h>
 #include <malloc.h>
 

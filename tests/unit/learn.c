@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Learning a vocabulary: an example done by hand, the counts of every step against a slow recount,
- * any text there and back, special tokens, and sizes that make no sense. */
+ * Tests learning a vocabulary: an example worked out by hand, the counts of every step against a slow recount,
+ * encoding and decoding of any text, special tokens, and invalid sizes. */
 #include "test.h"
 
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Cholesky factors: products give the matrix back at sizes around the block, the factor of the inverse
- * is that of the inverse, threads change no bit, and what is not positive definite is refused. */
+ * Tests Cholesky factors: products give the matrix again for sizes around the block size, the factor of the inverse
+ * is right, threads change no bit, and a matrix that is not positive definite is refused. */
 #include "test.h"
 
 #include "base/rng.h"

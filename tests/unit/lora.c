@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * LoRA folders of PEFT: what they compute, against dense W + scale B A, and what is refused. */
+ * Tests LoRA folders of PEFT: what they compute, against dense W + scale B A, and what is refused. */
 #include "adapter_run.h"
 
 #include <sys/stat.h>

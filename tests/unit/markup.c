@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Markdown of an answer as pieces with styles, however the text arrives. */
+ * Tests how the Markdown of an answer becomes pieces with styles, however the text arrives. */
 #include "test.h"
 
 #include "cli/markup.h"

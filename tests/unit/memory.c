@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Memory as promised: every allocation of open, load and generate may fail, cleanly and without a
- * leak; a generated token allocates nothing; arena and adapters take what was predicted, and that is
- * nearly all that a session takes. */
+ * Tests promises about memory: every allocation of open, load and generate may fail without a leak; generating a
+ * token allocates nothing; arena and adapters take the predicted bytes, and a session takes little more than these. */
 #include "test.h"
 
 #include <malloc.h>

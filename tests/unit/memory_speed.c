@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A search of a memory beside reading the same bytes, in one run: memory_speed [RECORDS [SHARE]]. The answers
- * are those of a plain scan. With SHARE the medians of seven rounds must reach that share of the read rate. */
+ * Compares the speed of a memory's search with reading the same bytes: memory_speed [RECORDS [SHARE]]. The hits must
+ * be those of a full scan. With SHARE, the median speed of seven rounds must reach that share of the reading speed. */
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/threads.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Merging adapters: a merged model computes what mounting them computes. */
+ * Tests that a model with merged adapters computes the same as one with mounted adapters. */
 #include "adapter_run.h"
 #include "adapter_sample.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The container: what is written is read again; identity; tables. */
+ * Tests the .ndf container: written content is read again, identities, and tables. */
 #include "test.h"
 
 #include <sys/stat.h>

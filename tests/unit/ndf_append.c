@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Appending: what is read back, what a crash at any byte leaves, what is never cut off. */
+ * Tests appending to .ndf files: reading it again, crashes at any byte, and which bytes are never cut off. */
 #include "test.h"
 
 #include "format/ndf_append.h"

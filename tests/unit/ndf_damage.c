@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Damaged containers: every flipped bit is found, every cut is refused, places are named right. */
+ * Tests damaged .ndf files: every flipped bit is found, every cut is refused, and the reported places are right. */
 #include "test.h"
 
 #include "format/ndf_append.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The library's half of the comparison with tools/ndf-read.c.
+ * Makes .ndf files with the library and prints them, for a comparison with tools/ndf-read.c.
  *
- *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts, adapter.ndf, and types.ndf: a tensor of
- *                              every type that there is, of any bytes, with the digests of the library; and
- *                              smallest.ndf, which docs/dev/format.md prints
- *     ndf_dump forge FOLDER    writes files under right hashes that docs/dev/format.md forbids, named by what is wrong
- *     ndf_dump show FILE       prints what ndf-read prints, from the library's calls */
+ *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts, adapter.ndf, types.ndf (a tensor of every
+ *                              valid type, of random bytes, with the library's digests), and smallest.ndf, which
+ *                              docs/dev/format.md prints
+ *     ndf_dump forge FOLDER    writes files that docs/dev/format.md forbids, with right hashes; the name says what
+ *                              is wrong
+ *     ndf_dump show FILE       prints the same as ndf-read, by the library's functions */
 #include "format/ndf_append.h"
 #include "format/ndf_file.h"
 #include "format/ndf_identity.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Files whose hashes are right and whose contents are not; and sound files of unusual size. */
+ * Tests .ndf files with right hashes and invalid contents, and valid files of unusual size. */
 #include "test.h"
 
 #include "ndf_reseal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Small valid .ndf files for tests, and files forged from frames with right hashes. */
+ * Makes small valid .ndf files for tests. */
 #ifndef WHIT_TESTS_NDF_SAMPLE_H
 #define WHIT_TESTS_NDF_SAMPLE_H
 

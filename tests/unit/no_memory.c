@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every allocation of a public function may fail: it is an error of memory, nothing is kept, and what was there
- * goes on. */
+ * Tests that every allocation of a public function may fail: the function returns an error, leaves no memory
+ * allocated, and existing objects still work. */
 #include "test.h"
 
 #include "failing_memory.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Programs that are spoken to by pipes: both ways, status, what they have started ends with them. */
+ * Tests programs that are started with pipes: input and output, exit status, and that the programs they started end
+ * with them. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

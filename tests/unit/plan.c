@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Graphs and plans: what is dropped, what is grouped, where values lie. */
+ * Tests graphs and plans: which nodes are dropped, which are grouped, and in which slots values are stored. */
 #include "test.h"
 
 #include "model/plan.h"

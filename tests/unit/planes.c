@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * All bits in a model: ternary matrices as two planes hold the same weights, and --act q2 gives the
- * same logits on every level, whatever the threads and the batches. Conversions to another codec begin with the weights
- * that the file says, whatever holds them. */
+ * Tests models whose ternary matrices are two bit planes: the weights are the same, and --act q2 gives the same
+ * logits on every level, for all threads and batches. Conversions to another codec use the file's weights, whatever
+ * their codec in memory. */
 #include "model/convert.h"
 #include "random_model.h"
 #include "runtime/model.h"

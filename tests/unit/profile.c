@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The machine's profile: what is found by scripted costs, and what becomes of files that are stale or damaged. */
+ * Tests the machine's profile: the settings found for scripted costs, and outdated or damaged files. */
 #include "test_folder.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Questions of whit eval as lm-evaluation-harness puts them. */
+ * Tests that whit eval asks questions as lm-evaluation-harness does. */
 #include "test.h"
 
 #include "cli/task.h"

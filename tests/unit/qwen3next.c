@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Qwen3-Next: folders and GGUF files made of the weights of Qwen3.5's tiny models, with their projections fused by key
- * head as Qwen3-Next has them. They are the same models, to the bit; damaged ones are refused in one line. */
+ * Tests Qwen3-Next with folders and GGUF files made of the weights of Qwen3.5's tiny models, with the projections
+ * fused by key head as in Qwen3-Next. They must be the same models, to the bit; damaged ones must be refused with a
+ * one-line error. */
 #include "made_model.h"
 #include "prompt_logits.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Experts within a budget of memory: the same bits as without one, counted reads, and pages that are gone. */
+ * Tests a memory budget for experts: the bits are those without a budget, reads are counted, and pages beyond the
+ * budget are dropped. */
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Beginnings found again: what is taken is what would have been computed, with the adapters at hand, also
- * where memory is short and blocks are written over. */
+ * Tests the reuse of stored prefixes: reused blocks are those that would be computed with the mounted adapters, also
+ * when memory is short and blocks are overwritten. */
 #include "test_folder.h"
 
 #include "adapter_sample.h"

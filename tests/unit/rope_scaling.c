@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Scaled RoPE as a config.json states it: frequencies and the factor of cosines and sines against published formulas
- * computed in float64. */
+ * Tests scaled RoPE as a config.json states it: frequencies, and the factor of cosines and sines, against published
+ * formulas in float64. */
 #include "test.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Safetensors: reading, shards, and damage of all kinds. */
+ * Tests safetensors files: reading, shards, and damage of all kinds. */
 #include "test.h"
 
 #include "base/half.h"

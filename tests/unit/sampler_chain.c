@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The sampler chain against a plain reference: everything sorted, libm, one list per step. */
+ * Compares the sampler chain with a simple reference: all candidates sorted, functions of libm, one list per stage. */
 #include "test.h"
 
 #include "runtime/elementary.h"

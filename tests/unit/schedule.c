@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What is printed of a plan is what runs: every function that a pass calls is recorded, and every kernel counted.
- * Products that only some kernels offer (with a gate, added to something) come from a stand-in, so that they
- * are bound and run on every machine; they give the bits of what they replace. */
+ * Tests that what is printed of a plan is what runs: every function that a pass calls is recorded, and every kernel
+ * call counted. Products that only some kernels offer (gated or added to a value) are replaced by functions here, so
+ * that they run on every machine; these give the bits of the separate operations. */
 #include "test.h"
 
 #include "adapter_sample.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Session files: what is loaded goes on with the same bits, other models and settings are refused, and
+ * Tests session files: a loaded session continues with the same bits, other models and settings are refused, and
  * every altered, cut, reordered or exchanged frame is named. */
 #include "test_folder.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Sessions against sessions: played at random (session_play.h), and in memory that another has left. WHIT_SEQUENCES
- * is how many, WHIT_SEED where they begin; each has a seed of its own, which a failure prints, so that
- * WHIT_SEQUENCES=1 plays it again. Every fourth has a model that is drawn from its seed (random_model.h). */
+ * Tests random sequences of calls (session_play.h), and sessions in memory that another session used. WHIT_SEQUENCES
+ * sets the number of sequences, WHIT_SEED the first seed. Each has its own seed, which a failure prints, so that
+ * WHIT_SEQUENCES=1 repeats it. Every fourth has a model drawn from its seed (random_model.h). */
 #include "test.h"
 
 #include <inttypes.h>

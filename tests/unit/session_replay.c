@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Replays of sessions that computed more than their files contain: tokens that were taken back, or positions whose
- * frequencies depend on a longer context. */
+ * Tests replays of sessions that computed more than their files contain: tokens that were removed, or positions
+ * whose frequencies depend on a longer context. */
 #include "test_folder.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Guessing tokens from the text before changes nothing but the speed: the same text, the same end,
- * the same tokens left in the cache, greedy and sampled. */
+ * Tests that guessing tokens from earlier text changes only the speed: text, end and cached tokens are the same,
+ * greedy and sampled. */
 #include "test.h"
 
 #include "random_model.h"

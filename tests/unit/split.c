@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A model that several ranks run together, here threads of one process: the same logits as in one process, to the bit,
- * for every KV type, batches and calls that change sequences; each rank's heads and tiles; messages and bytes as the
- * documents state them (docs/dev/perf/ranks.md). */
+ * Tests a model that several ranks run together, here threads of one process: the logits of one process, to the bit,
+ * for every KV type, batches and calls that change sequences; each rank's heads and tiles; and messages and bytes as
+ * in docs/dev/perf/ranks.md. */
 #include "test_folder.h"
 
 #include "base/rng.h"

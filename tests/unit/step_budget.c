@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The time budget of steps, with machines whose times are formulas: how many prompt tokens a step takes, that neither
- * prompts nor answers starve, and that no text depends on it. */
+ * Tests the time budget of steps with simulated machines whose times are formulas: how many prompt tokens a step
+ * gets, that neither prompts nor answers starve, and that no text depends on the budget. */
 #include "test.h"
 
 #include "runtime/session.h"

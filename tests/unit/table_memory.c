@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A large embedding that is not the head is read by row from the file's mapping: it does not stay in memory. */
+ * Tests that a large embedding which is not also the head is read by row from the mapped file and does not stay in
+ * memory. */
 #include "test_folder.h"
 
 #include "model_folder.h"

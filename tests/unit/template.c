@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Templates: language, values, the user's marks, conversations. */
+ * Tests templates: their language, values, marks of the user's text, and conversations. */
 #include "template_render.h"
 
 static void language(void **state)

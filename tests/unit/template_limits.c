@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Templates that want too much: every one ends in a clear error; and memory that runs out. */
+ * Tests templates that would take too much time or memory: each must end with a clear error. Also tests failing
+ * allocations. */
 #include "base/clock.h"
 #include "failing_memory.h"
 #include "template_render.h"

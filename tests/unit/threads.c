@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The worker pool: every item once, many tiny jobs, sleeping workers, too many threads, a stolen
- * core, the floating-point environment. */
+ * Tests the thread pool: every item runs once, many tiny jobs, sleeping workers, more threads than cores, a core
+ * that another thread uses, and the floating-point environment. */
 #include "test.h"
 
 #include "base/clock.h"

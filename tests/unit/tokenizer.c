@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizers on small data of the project's own: encoding, marked text, streams, canonical images,
- * memory that fails, merges that must not be quadratic. */
+ * Tests tokenizers with small data of the project: encoding, marked text, streams, canonical images, failing
+ * allocations, and merges, which may not take quadratic time. */
 #include "test.h"
 
 #include "base/clock.h"

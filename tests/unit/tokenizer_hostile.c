@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizer files that are damaged, absurd or made to be slow: one clear line, in time. */
+ * Tests tokenizer files that are damaged, absurd or made to be slow: each must give a clear one-line error in
+ * reasonable time. */
 #include "test.h"
 
 #include "base/clock.h"

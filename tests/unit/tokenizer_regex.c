@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Searching with patterns that leave gaps, in the scripts of the world: every match that PCRE2 finds
- * in one go is found, no text is refused, and PCRE2's JIT changes nothing. */
+ * Tests patterns that do not match everywhere in a text, in many scripts: the library finds every match that PCRE2
+ * finds, refuses no text, and gives the same results without PCRE2's JIT. */
 #include "test.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

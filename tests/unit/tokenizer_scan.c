@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The hand-written scanners against PCRE2, and the translation of patterns. */
+ * Compares the hand-written scanners with PCRE2, and tests the translation of patterns. */
 #include "test.h"
 
 #include "base/rng.h"

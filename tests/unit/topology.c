@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Topologies of machines that are not here: trees of files as sysfs has them, and descriptions for hwloc. Pools on such
- * topologies, whatever the real machine has: every item once, threads and shares of rows by node. */
+ * Tests topologies of simulated machines, described by files as in sysfs and by texts for hwloc, and thread pools on
+ * them: every item runs once, and threads and shares of rows are assigned by node. */
 #include "test_folder.h"
 
 #include "base/mem.h"

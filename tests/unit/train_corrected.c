@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Training of matrices with corrections beside their codes: it sees the weights that inference sees, corrections
- * included, and the scales of such matrices can be tuned. */
+ * Tests training of matrices with corrections added to their codes: it uses the weights that inference uses, and the
+ * scales of such matrices can be tuned. */
 #include <math.h>
 
 #include "kernels/corrections.h"

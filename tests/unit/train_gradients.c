@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Gradients of every operation, of straight-through layers and of whole tiny models against central
+ * Compares gradients of every operation, of straight-through layers and of whole tiny models with central
  * differences in double precision. */
 #include "test.h"
 

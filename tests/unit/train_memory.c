@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Memory of training: what it says that it takes is what it takes, and a failing allocation is
- * an error that leaves nothing behind. */
+ * Tests the memory of training: it takes as much as it states, and a failing allocation is an error that leaves no
+ * memory allocated. */
 #include "test.h"
 
 #include "failing_memory.h"

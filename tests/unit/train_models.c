@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Training and inference are one model: logits of both agree, on our own model and on real ones,
- * and on finished students; a line of text can be learned by heart; a cut run goes on with the same
- * bits; what cannot be trained is refused. */
+ * Tests that training and inference agree: logits are equal for the project's own model, for real ones and for
+ * finished students; a line of text can be learned by heart; an interrupted run resumes with the same bits;
+ * unsuitable models are refused. */
 #include "test_folder.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products of training in all precisions against sums in double precision: all ways to
- * transpose, sizes beside every multiple of a tile, strides, accumulation, and the same bits however
- * many threads share them. The kernels of bfloat16 against the plain ones, bit by bit. */
+ * Compares matrix products of training in all precisions with sums in double precision: all transpositions, sizes
+ * near multiples of a tile, strides, accumulation, and the same bits for any number of threads. The bfloat16 kernels
+ * are compared with the plain ones, bit by bit. */
 #include "test.h"
 
 #include "base/rng.h"

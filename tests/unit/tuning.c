@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tuning: gradients of the factors, what is learned, what is written, what stays as it was. */
+ * Tests tuning: gradients of the factors, what is learned, what is written, and what remains unchanged. */
 #include "test_folder.h"
 
 #include <math.h>

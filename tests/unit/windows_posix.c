@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * POSIX for Windows (src/base/windows): what the rest of the program relies on. */
+ * Tests the POSIX functions for Windows (src/base/windows) on which the program relies. */
 #include "test.h"
 
 #include <dirent.h>

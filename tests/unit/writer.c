@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Atomic writes: links, devices and pipes as output, and what killed writers leave. */
+ * Tests atomic writes: links, devices and pipes as output, and that killed writers leave no files. */
 #include "test_folder.h"
 
 #include <dirent.h>

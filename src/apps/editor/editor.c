@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles the editor's documents and its keys. */
+ * Opens and closes the editor's documents, and gives keys to the commands that they are bound to. */
 #include "editor/state.h"
 
 #include "base/clock.h"

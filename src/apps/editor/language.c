@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles language servers, and the texts that they know. */
+ * Starts and stops language servers, and tells them which texts are open and how these change. */
 #include "editor/state.h"
 
 #include "base/utf8.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Handles pads, which are texts that the editor writes, such as the agent's panel and a command's output. A pad has no
- * file, is read-only for the person, and is closed without a question. */
+ * Opens and fills pads, which are texts that the editor writes, such as the agent's panel and a command's output. A
+ * pad has no file, is read-only for the person, and is closed without a question. */
 #include "editor/state.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sets lines anew: breaks paragraphs at a width, and indents lines by their brackets. */
+ * Reformats lines: breaks paragraphs at a width, and indents lines by their brackets. */
 #include "editor/state.h"
 
 #include <ctype.h>

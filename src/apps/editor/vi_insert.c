@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles vi's insert and replace modes. Keys that these modes lack act as in the editor's usual mode. */
+ * Runs keys in vi's insert and replace modes. Keys that these modes lack act as in the editor's usual mode. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 

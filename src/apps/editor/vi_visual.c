@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles vi's visual modes: their selection, and their keys that are neither motions nor operators. */
+ * Runs vi's visual modes: their selection, and their keys that are neither motions nor operators. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles windows: their layout, splitting and closing, and the part of a text that each shows. */
+ * Lays out, splits and closes windows, and finds the part of a text that each shows. */
 #include "editor/state.h"
 
 #include <stdio.h>
