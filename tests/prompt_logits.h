@@ -38,7 +38,7 @@ static inline float *prompt_logits_below(const whit_model *model, whit_session_o
     return logits;
 }
 
-/* The same for ids below 500. */
+/* Calls prompt_logits_below with ids below 500. */
 static inline float *prompt_logits(const whit_model *model, whit_session_options options)
 {
     return prompt_logits_below(model, options, 500);

@@ -65,7 +65,7 @@ static uint32_t answered(whit_session *session, uint64_t seed)
     e.n = 0;
     lockers_exam(&rng, WORDS, write_word, &e);
     assert_ok(whit_tokenize(model, e.text, e.n, true, false, ids, WORDS + 2, &n, &error), error);
-    assert_int_equal(n, WORDS + 1); /* <s>, and one token per word */
+    assert_int_equal(n, WORDS + 1); /* <s> and one token per word */
     for (size_t i = 0; i < n; i++) {
         /* the text ends in pairs of question and answer; the logits of the questions are needed */
         const size_t behind = n - i;

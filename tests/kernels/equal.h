@@ -15,7 +15,7 @@ typedef enum input_mode {
     INPUT_WIDE,    /* exponents from -30 to 30 */
     INPUT_TIES,    /* multiples of one half, so that rounding to integers has ties */
     INPUT_EDGES,   /* zeros of both signs, subnormals, and large numbers among small ones */
-    INPUT_SAME,    /* all of one magnitude, so that every code saturates */
+    INPUT_SAME,    /* all of the same magnitude, so that every code saturates */
     INPUT_COUNT
 } input_mode;
 

@@ -84,7 +84,7 @@ static inline void for_each_type(uint32_t n_rows, uint32_t n_cols, visit_type *v
                     }
 }
 
-/* A tensor that owns its parts, and its content. */
+/* A tensor with its own buffers for the parts, and its logical content. */
 typedef struct test_matrix {
     whit_tensor tensor;
     uint8_t *part[WHIT_PART_COUNT];

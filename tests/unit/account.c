@@ -166,7 +166,7 @@ static void test_damaged_sketch(void **state)
     uint8_t bytes[8 * WHIT_SKETCH_HASHES_MAX + 8] = {0};
     assert_true(whit_sketch_read(&sketch, bytes, 0));
     assert_false(whit_sketch_read(&sketch, bytes, 12));
-    assert_false(whit_sketch_read(&sketch, bytes, 16)); /* two equal hashes */
+    assert_false(whit_sketch_read(&sketch, bytes, 16)); /* two equal hashes are invalid */
     assert_false(whit_sketch_read(&sketch, bytes, sizeof bytes));
     bytes[15] = 1;
     assert_true(whit_sketch_read(&sketch, bytes, 16));

@@ -227,7 +227,7 @@ static void hidden_characters_are_found(void **state)
         {"a\x1b[8mb\n", true},
         {"a\x08\x08b\n", true},
         {"a\x7f\n", true},
-        {"\xF0\x9F\x91\xA9\xEF\xB8\x8F\xE2\x80\x8D\xF0\x9F\x92\xBB\n", false}, /* an emoji joined of two */
+        {"\xF0\x9F\x91\xA9\xEF\xB8\x8F\xE2\x80\x8D\xF0\x9F\x92\xBB\n", false}, /* an emoji that joins two emoji */
         {"\xE2\x98\xBA\xEF\xB8\x80\xEF\xB8\x81\xEF\xB8\x82\n", true},          /* several variation selectors */
         {"a\xE2\x80\xAE\n", true},
     };

@@ -270,7 +270,7 @@ static void differences_apply(void **state)
         for (int k = 0; k < 4; k++) snprintf(s.lines[whit_rng_below(&rng, (uint64_t)s.n)], 48, "other %d", k);
         s.n -= (int)whit_rng_below(&rng, 3);
         write_file(&s, NULL, &after);
-        if (whit_rng_below(&rng, 3) == 0) after.size_bytes -= strlen(s.end); /* no final line end */
+        if (whit_rng_below(&rng, 3) == 0) after.size_bytes -= strlen(s.end); /* the file has no final line end */
         assert_ok(whit_diff_hunks("a/src/file.c", (char *)before.data, before.size_bytes, "b/src/file.c",
                                   (char *)after.data, after.size_bytes, &diff, NULL, &error),
                   error);
@@ -464,7 +464,7 @@ static void a_byte_order_mark_stays(void **state)
     gives(file, BLOCK(MARK "one\n", MARK "x\n"), both);
     gives(MARK "  one\n", BLOCK(MARK "one\n", MARK "x\n"), MARK "  x\n");
     gives(MARK "one\r\ntwo\r\n", BLOCK("one\n", "x\n"), MARK "x\r\ntwo\r\n");
-    gives(both, BLOCK("one\ntwo\n", "x\ntwo\n"), both); /* applied already */
+    gives(both, BLOCK("one\ntwo\n", "x\ntwo\n"), both); /* the patch was applied already */
     gives(both, BLOCK(MARK "one\ntwo\n", MARK "x\ntwo\n"), both);
     gives(MARK, BLOCK("", "x\n"), MARK "x\n");
     /* a diff may remove the mark or add it; on later lines it is an ordinary character */
@@ -490,7 +490,7 @@ static void names_in_quotes_are_unescaped(void **state)
         {"\"a/d/\\344\\270\\255 x\"\t2026-01-01", "\"b/d/\\344\\270\\255 x\"\t2026-01-01", "d/\344\270\255 x"},
         {"\"a/caf\\303\\251\"", "/dev/null", "caf\303\251"},
         {"/dev/null", "\"b/\\\"\\\\\\a\\b\\f\\n\\r\\t\\v.c\"", "\"\\\a\b\f\n\r\t\v.c"},
-        {"a/plain\\303\\251", "b/plain\\303\\251", "plain\\303\\251"}, /* not in quotes */
+        {"a/plain\\303\\251", "b/plain\\303\\251", "plain\\303\\251"}, /* escapes count only in quotes */
         /* names that git does not write are used unchanged */
         {"\"a/x\\q\"", "\"b/x\\q\"", "x\\q"},
         {"\"a/x\\\"", "\"b/x\\\"", "x\\"},

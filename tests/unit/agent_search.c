@@ -28,7 +28,7 @@ static void test_finds(void **state)
         {"(?i)MAIN", "int main(void)", true},
         {"foo {", "if foo {", true},
         {"a{2}b{2}", "aabb", true},
-        {"(a)(b)(c)", "abc", true}, /* more groups than are kept */
+        {"(a)(b)(c)", "abc", true}, /* more groups than the search stores */
         {"(.)\\1", "hello", true},
         {"h\xc3\xa4", "h\xc3\xa4user", true},
         {"x$", "\xff\xfe x", true}, /* a line that is not UTF-8 */

@@ -300,7 +300,7 @@ static void snapshots_keep_marks(void **state)
     feed(session, 0, c.ids, 0, c.n);
     assert_ok(whit_session_mark(session, 0, &error), error);
     for (uint32_t turn = 0; turn < 3; turn++) take_turn(session, 0, &c, 30 + turn, NULL);
-    assert_ok(whit_session_share(session, 0, 1, PREFIX, &error), error); /* a second client */
+    assert_ok(whit_session_share(session, 0, 1, PREFIX, &error), error); /* a second client with the same prefix */
     assert_int_equal(whit_session_position(session, 1), PREFIX);
     assert_ok(whit_session_snapshot(session, 0, in_folder("a"), "test", &n_saved, &error), error);
     assert_int_equal(n_saved, c.n);

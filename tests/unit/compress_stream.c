@@ -281,7 +281,7 @@ static void compress(const whit_source *source, whit_compress_options options, u
     options.n_ids = options.max_tokens = N_IDS;
     options.n_tokens = N_TOKENS;
     options.bos = -1;
-    options.embedding = "f32"; /* like the source */
+    options.embedding = "f32"; /* the embedding stays as in the source */
     options.n_threads = 1;
     assert_ok(whit_compress(source, &options, out_path, NULL, &error), error);
     assert_ok(whit_ndf_open(out_path, NULL, &file, &error), error);

@@ -114,7 +114,7 @@ static void properties(void **state)
 {
     static const char text[] = "\xEF\xBB\xBF; a comment\n"
                                "Root = TRUE\r\n"
-                               "indent_style = space\n" /* in no section */
+                               "indent_style = space\n" /* before any section: ignored */
                                "[*]\n"
                                "indent_style = tab\n"
                                "indent_size = tab\n"

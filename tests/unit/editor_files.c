@@ -529,7 +529,7 @@ static void test_nameless(void **state)
     buffer = open_nameless(false);
     assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
     insert(buffer, 0, "third");
-    whit_buffer_close(buffer); /* discarded */
+    whit_buffer_close(buffer); /* closed normally: the text is discarded */
     buffer = open_nameless(true);
     assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
     whit_buffer_recover(buffer);

@@ -248,7 +248,7 @@ static void test_few_page_faults(void **state)
     void *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bool can = madvise(page, 1, MADV_POPULATE_WRITE) == 0;
     munmap(page, 1);
-    if (!can) skip(); /* a kernel before 5.14 */
+    if (!can) skip(); /* kernels before 5.14 lack this */
     whit_error error;
     whit_text *text;
     whit_undo *history;

@@ -887,7 +887,7 @@ static const struct row own[] = {
     {"a\nb\nc\n", ":2,3norm OX\r", "a\nX\n|X\nb\nc\n"},
     {"a\nb\nc\n", ":%norm dd\r", "|b\n"},
     {"a b\n", "qqxq:%norm @q\r", "|b\n"},
-    {"f(a)\n", "qqixq\033", "x|qf(a)\n"},          /* q in insert mode is typed */
+    {"f(a)\n", "qqixq\033", "x|qf(a)\n"},          /* in insert mode, q is only typed */
     {"a\n", "qq@qxq@q", "|\n"},                       /* a macro that plays itself ends */
     {"one\n", "99999999999iab\033", "one\n"},         /* a count is limited; text typed before stays */
     {"x\n", ":set number wrap et ts=4\r:w\r\033x", "|\n"},
@@ -973,7 +973,7 @@ static void type_keys(whit_editor *editor, const char *at)
     whit_key key;
     for (; *at && !whit_editor_is_done(editor); at++) {
         assert_true(whit_keys_feed(&keys, at, 1));
-        bool lone = *at == 27; /* the Escape key itself */
+        bool lone = *at == 27; /* an Escape that begins no sequence */
         while (whit_keys_next(&keys, lone, &key)) whit_editor_key(editor, key, NULL, 0);
     }
     whit_keys_free(&keys);

@@ -584,7 +584,7 @@ static void read_on(whit_kv_type kv, whit_model *prose, const int32_t *ids, size
     assert_int_equal(n_live, live);
     assert_int_equal(n_calls, calls);
 #ifndef __SANITIZE_ADDRESS__                           /* the sanitizer's own tables grow */
-    assert_true(resident_bytes() <= resident + 65536); /* stacks and output */
+    assert_true(resident_bytes() <= resident + 65536); /* for stacks and output */
 #endif
     whit_session_close(session);
 }

@@ -117,7 +117,8 @@ static void neighbours_change_no_bit(void **state)
         const size_t row_bytes = n_vocab * sizeof(float);
         float *alone = malloc(N_SEQUENCES * row_bytes), *beside = malloc(N_SEQUENCES * row_bytes);
         assert_true(alone && beside);
-        assert_memory_equal(whit_model_identity(model), whit_model_identity(source), 32); /* written and read back */
+        /* a file written and read back keeps its identity */
+        assert_memory_equal(whit_model_identity(model), whit_model_identity(source), 32);
         for (uint32_t s = 0; s < n_sequences; s++) run_beside(source, s, 1, "generic", 1, 1, alone + s * n_vocab);
         assert_memory_not_equal(alone, alone + n_vocab, row_bytes);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -193,7 +194,7 @@ static void assert_refused(const char *path, const char *word)
 static void damaged_folders_are_refused(void **state)
 {
     static const struct {
-        const char *folder, *file, *from, *to, *word; /* from and to have the same length */
+        const char *folder, *file, *from, *to, *word; /* from and to have the same length in bytes */
     } cases[] = {
         {"qwen3-moe", "config.json", "\"num_experts\": 8", "\"num_experts\": 0", "of 0 experts"},
         {"qwen3-moe", "config.json", "\"num_experts\": 8", "\"num_experts\": 7", "but the model has 7 experts"},
@@ -243,7 +244,7 @@ static void damaged_files_are_refused(void **state)
 {
     static const struct {
         const char *name;
-        uint32_t skipped, value; /* bytes after the name, and the u32 to write there */
+        uint32_t skipped, value; /* bytes between the name and the field, and the new u32 of the field */
         const char *word;
     } cases[] = {
         {"qwen3moe.expert_count", 4, 0, "of 0 experts"},
@@ -253,7 +254,7 @@ static void damaged_files_are_refused(void **state)
         {"qwen3moe.expert_used_count", 4, 0, "0 of 8 experts"},
         {"qwen3moe.expert_feed_forward_length", 4, 33, "33 rows"},
         {"qwen3moe.expert_feed_forward_length", 4, 0, "width 0"},
-        {"blk.0.ffn_gate_inp.weight", 4, 64, "router"}, /* the router's row length */
+        {"blk.0.ffn_gate_inp.weight", 4, 64, "router"}, /* the field is the router's row length */
         {"blk.0.ffn_up_exps.weight", 12, 16, "expert_up"},
     };
     (void)state;

@@ -111,7 +111,7 @@ static void make_way(struct way *way, uint32_t k)
     way->options.logprobs = k == 1 || k == 7;
     way->options.n_top_logprobs = k;
     way->stops[0] = k == 0 ? "the" : "zz";
-    way->stops[1] = k == 1 ? "Cv" : k == 5 ? "theand" : "e."; /* both occur in these outputs */
+    way->stops[1] = k == 1 ? "Cv" : k == 5 ? "theand" : "e."; /* both occur in the outputs of these two */
     way->options.stop = way->stops;
     way->options.n_stop = k % 4 ? 1 + k % 2 : 2;
     if (k == 2 || k == 7) {
@@ -258,7 +258,7 @@ static void eight_together_say_what_each_says_alone(void **state)
         ended |= alone[k].finish == WHIT_FINISH_END;
         assert_true(alone[k].n_generated > 0);
     }
-    assert_true(stopped && ended); /* otherwise the test would check less than it claims */
+    assert_true(stopped && ended); /* otherwise no stop text or no end was tested */
     for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++) {
         run_together(logs, sessions[i].n_batch, sessions[i].n_logits, sessions[i].staggered);
         assert_alike(logs);
@@ -552,7 +552,8 @@ static void text_held_back_is_given_out_where_a_step_fails(void **state)
     char stop[16] = {0};
     assert_int_equal(run_cancelled(&plain, 20, NULL, 0), WHIT_OK);
     assert_true(plain.n > 4);
-    memcpy(stop, plain.text + plain.n - 4, 4); /* its begin is held back at the end */
+    /* the last token may begin the stop text, so its text is held back until the end */
+    memcpy(stop, plain.text + plain.n - 4, 4);
     strcpy(stop + 4, "never");
     assert_int_equal(run_cancelled(&cut, 200, stop, 20), WHIT_ERROR_CANCELLED);
     assert_int_equal(cut.n, plain.n);

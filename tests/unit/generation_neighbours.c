@@ -10,7 +10,7 @@
 enum { N_PROMPT = 70, N_ANSWER = 40, N_TOP = 4, N_ALL = N_PROMPT + N_ANSWER };
 
 static whit_model *model;
-static whit_adapter *wild; /* its products overflow */
+static whit_adapter *wild; /* an adapter whose products overflow */
 
 struct answer {
     int32_t ids[N_ALL];
@@ -97,7 +97,7 @@ static void assert_damaged(const struct part *part)
     assert_true(whit_generation_finished(part->generation));
     assert_non_null(whit_generation_error(part->generation));
     assert_int_equal(whit_generation_error(part->generation)->status, WHIT_ERROR_NUMERIC);
-    assert_null(strchr(whit_generation_error(part->generation)->message, '/')); /* no path of a file */
+    assert_null(strchr(whit_generation_error(part->generation)->message, '/')); /* the message names no path */
 }
 
 static void assert_answers(const struct part *part, const struct answer *expected)

@@ -346,7 +346,7 @@ static void twins_depend_on_content(void **state)
     uint8_t *data = random_tensor(WHIT_GGML_TQ2_0, n_cols, n_rows, &size, &rng);
     whit_ggml_view view = {WHIT_GGML_TQ2_0, n_cols, n_rows, data};
     assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
-    assert_int_equal(twin.type.codec, WHIT_CODEC_T2); /* some codes are 2 */
+    assert_int_equal(twin.type.codec, WHIT_CODEC_T2); /* t5 cannot store the code 2 */
     assert_int_equal(twin.type.group, 256);
     for (uint64_t i = 0; i < size; i++)
         if (i % 66 < 64) data[i] &= (uint8_t) ~((data[i] & data[i] << 1) & 0xAA);
@@ -366,7 +366,7 @@ static void twins_depend_on_content(void **state)
     data = random_tensor(WHIT_GGML_IQ3_S, n_cols, n_rows, &size, &rng);
     for (uint64_t i = 0; i < size; i += 110) {
         memset(data + i + 106, 0, 4);
-        memcpy(data + i, "\x00\x78", 2); /* 32768: u5 cannot store 16 times it */
+        memcpy(data + i, "\x00\x78", 2); /* 32768, of which u5 cannot store 16 times as much */
     }
     view = (whit_ggml_view){WHIT_GGML_IQ3_S, n_cols, n_rows, data};
     assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
@@ -403,7 +403,7 @@ static void iq3_keeps_few_bits(void **state)
     (void)state;
     static const struct {
         whit_ggml_kind kind;
-        uint16_t half; /* d of one block; the others have 2^-6 */
+        uint16_t half; /* d of one block; d of all others is 2^-6 */
         whit_codec codec;
     } cases[] = {
         {WHIT_GGML_IQ3_S, 0x2400, WHIT_CODEC_U5},   {WHIT_GGML_IQ3_S, 0x0001, WHIT_CODEC_U5},

@@ -110,7 +110,7 @@ static void copied_keys_are_equal(void **state)
     assert_ok(whit_writer_open(NULL, NULL, &file, &error), error);
     assert_ok(whit_gguf_write_head(&writer, &file, &error), error);
     assert_int_equal(whit_gguf_write_end(&writer, &error), WHIT_ERROR_ARGUMENT);
-    for (size_t i = 0; i < gguf->n_tensors; i++) /* in uneven pieces */
+    for (size_t i = 0; i < gguf->n_tensors; i++) /* data may be written in pieces of any size */
         for (uint64_t at = 0; at < gguf->tensors[i].size_bytes; at += 5) {
             uint64_t rest = gguf->tensors[i].size_bytes - at;
             assert_ok(whit_gguf_write_data(&writer, gguf->tensors[i].data + at, rest < 5 ? rest : 5, &error), error);
@@ -181,9 +181,10 @@ static void absurd_numbers_are_refused(void **state)
         assert_refused(bytes, size, "ggml.tokens", "claims");
         FRESH(), put_u64(bytes + find(bytes, size, "ggml.scores") + 19, absurd[i]);
         assert_refused(bytes, size, "ggml.scores", "claims");
-        FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4, absurd[i]); /* dims[0] */
+        FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4, absurd[i]); /* dims[0] of the tensor */
         assert_refused(bytes, size, "tensor q8", "");
-        FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4 + 16 + 4, absurd[i] & ~31ull); /* offset */
+        /* the tensor's data offset */
+        FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4 + 16 + 4, absurd[i] & ~31ull);
         assert_refused(bytes, size, "tensor q8", "after the end");
     }
     FRESH(), bytes[find(bytes, size, "a.u32") + 5] = 13;
@@ -198,7 +199,7 @@ static void absurd_numbers_are_refused(void **state)
     assert_refused(bytes, size, "tensor q8: type id 36", "I2_S");
     FRESH(), bytes[find(bytes, size, "q8") + 2 + 4 + 16] = 12;
     assert_refused(bytes, size, "tensor q8", "do not divide");
-    FRESH(), bytes[find(bytes, size, "q8") + 2 + 4] = 64; /* a row twice as long */
+    FRESH(), bytes[find(bytes, size, "q8") + 2 + 4] = 64; /* the row is twice as long as declared */
     assert_refused(bytes, size, "tensor q8", "overlap tensor tq2");
     FRESH(), bytes[find(bytes, size, "q8") + 2 + 4 + 16 + 4] = 0;
     assert_refused(bytes, size, "same offset", "");
@@ -402,7 +403,7 @@ static void split_sets_open_together(void **state)
     write_split(folder, 0, 3, 0, "a");
     write_split(folder, 1, 3, 1, "b");
     write_split(folder, 2, 3, 2, "c");
-    for (unsigned i = 1; i <= 3; i++) { /* any part opens the whole */
+    for (unsigned i = 1; i <= 3; i++) { /* the path of any part opens the whole model */
         snprintf(path, sizeof path, "%s/m-%05u-of-00003.gguf", folder, i);
         assert_ok(whit_gguf_open(path, NULL, &gguf, &error), error);
         assert_int_equal(gguf->n_tensors, 3);

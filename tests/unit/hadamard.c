@@ -48,7 +48,7 @@ static void rotations_are_sylvesters(void **state)
             kernels.hadamard_row(out, signs, n, block, true, l ? again : back);
             if (l) assert_memory_equal(back, again, n * sizeof *out);
             memcpy(again, x, n * sizeof *x);
-            kernels.hadamard_row(again, signs, n, block, false, again); /* in place */
+            kernels.hadamard_row(again, signs, n, block, false, again); /* the output may be the input */
             assert_memory_equal(out, again, n * sizeof *out);
         }
         for (uint32_t i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ static void rotations_are_sylvesters(void **state)
 /* ---- files -------------------------------------------------------------------------------------- */
 
 struct form {
-    const char *file; /* a tiny model's */
+    const char *file; /* path of the tiny model */
     uint32_t block;
     bool is_ternary, has_signs, groups_heads;
     uint32_t value_heads, key_heads;

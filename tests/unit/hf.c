@@ -53,7 +53,7 @@ static void folders_are_read(void **state)
                "\"rope_scaling\":{\"factor\":8.0,\"rope_type\":\"llama3\"},\"odd\":-3,\"half\":0.5}");
     write_text("tokenizer_config.json", "{\"model_max_length\":1000000000000000019884624838656}");
     write_text("tokenizer.json", "{}");
-    write_text("added_tokens.json", "[]"); /* ignored when there is a tokenizer.json */
+    write_text("added_tokens.json", "[]"); /* ignored because there is a tokenizer.json */
     snprintf(folder + strlen(folder), sizeof folder - strlen(folder), "/");
     assert_ok(whit_hf_open(folder, NULL, &hf, &error), error);
     folder[strlen(folder) - 1] = 0;
@@ -69,7 +69,7 @@ static void folders_are_read(void **state)
     assert_ok(whit_hf_u64(&hf->config, "hidden_size", &u, &error), error);
     assert_int_equal(u, 64);
     assert_ok(whit_hf_u64(&hf->config, "head_dim", &u, &error), error);
-    assert_int_equal(u, 64); /* null counts as absent */
+    assert_int_equal(u, 64); /* null has the effect of a missing value */
     assert_ok(whit_hf_u64(&hf->config, "rope_scaling.absent.deep", &u, &error), error);
     assert_ok(whit_hf_u64(&hf->generation_config, "x", &u, &error), error);
     assert_int_equal(u, 64);

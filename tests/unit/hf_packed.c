@@ -78,7 +78,7 @@ static void clear(struct file *f)
 struct matrix {
     whit_hf_form form;
     unsigned bits;
-    uint64_t rows, cols, group; /* group = cols: one scale per row */
+    uint64_t rows, cols, group; /* group equal to cols: one scale per row */
     bool zeros;                 /* the compressed form with zero points */
     double *values;             /* (rows, cols), by the form's definition */
 };

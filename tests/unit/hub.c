@@ -321,7 +321,7 @@ static void gguf_files_are_chosen(void **state)
     assert_non_null(strstr(chosen(two, "*.gguf"), "choose one"));
     assert_non_null(strstr(chosen(two, "Q5_0"), "no file is called 'Q5_0'; its GGUF files: m-Q4_K.gguf"));
     assert_non_null(strstr(chosen("pytorch_model.bin config.json", ""), "other weights are not read"));
-    /* files in parts */
+    /* models in several parts */
     static const char split[] =
         "q8_0/m-q8_0-00002-of-00003.gguf q8_0/m-q8_0-00001-of-00003.gguf q8_0/m-q8_0-00003-of-00003.gguf x-q4_0.gguf";
     static const char parts[] =

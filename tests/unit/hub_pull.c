@@ -78,7 +78,7 @@ static whit_status pull(struct fixture *f, const char *words)
 {
     whit_hub_name name;
     assert_ok(whit_hub_name_parse(words, &name, &f->error), f->error);
-    hub_server_rest(f->server); /* so that it sees the test's changes */
+    hub_server_rest(f->server); /* the server thread has seen the test's changes when this returns */
     whit_status status = whit_hub_pull(&name, &f->options, &f->pulled, &f->error);
     hub_server_rest(f->server);
     return status;
@@ -361,7 +361,7 @@ static void a_whole_part_without_a_digest_is_asked_for(void **state)
     f->files[1].is_large = false;
     f->files[1].no_linked_etag = true;
     f->files[1].listed_digest = "";
-    for (int round = 0; round < 3; round++) { /* no tag, another version's, its own */
+    for (int round = 0; round < 3; round++) { /* no tag; the tag of another version; the tag of this version */
         f->files[1].etag = round ? "\"mine\"" : "";
         f->cancel_at = 120000;
         assert_int_equal(pull(f, "owner/name"), WHIT_ERROR_CANCELLED);
@@ -390,11 +390,11 @@ static void busy_and_silent_servers_are_waited_for(void **state)
     f->repository.n_busy = 0;
     f->options.stall_s = 1;
     f->options.n_tries = 1;
-    f->files[1].bytes_per_s = 200000; /* slow, but not silent */
+    f->files[1].bytes_per_s = 200000; /* a slow server is not a silent one */
     assert_ok(pull(f, "owner/name:model.safetensors"), f->error);
     f->files[2].pause_s = 3;
     refuses(f, "owner/name:README.md", WHIT_ERROR_IO, "slow");
-    f->options.endpoint = "http://127.0.0.1:1"; /* nothing listens there */
+    f->options.endpoint = "http://127.0.0.1:1"; /* nothing listens at this port */
     refuses(f, "owner/name", WHIT_ERROR_IO, "127.0.0.1");
 }
 
@@ -512,7 +512,7 @@ static void an_update_is_all_or_nothing(void **state)
     assert_ok(pull(f, "owner/name"), f->error);
     assert_file_is(f, "config.json", "{\"a\": 2}", 8);
     assert_file_is(f, "model.safetensors", "new", 3);
-    assert_false(exists(f, "chat_template.jinja")); /* it would be read as the new version's */
+    assert_false(exists(f, "chat_template.jinja")); /* the removed file would be read as the new version's */
     /* After a crash between two renames there is no record; the files are recognised by their digests. */
     unlink(in_store(f, ".pulled"));
     assert_ok(pull(f, "owner/name"), f->error);
@@ -556,7 +556,7 @@ static void removing_follows_no_link(void **state)
     whit_hub_removed removed;
     assert_ok(whit_hub_store_remove(f->cache, "name", &removed, &f->error), f->error);
     assert_true(removed.pulled_bytes >= LARGE_BYTES + 10 &&
-                removed.pulled_bytes < LARGE_BYTES + 2000); /* with the record */
+                removed.pulled_bytes < LARGE_BYTES + 2000); /* the record of the pull is counted, too */
     assert_false(exists(f, ""));
     assert_int_equal(access(file, F_OK), 0);
     unlink(file);

@@ -153,7 +153,7 @@ static void test_store(void **state)
         if (i % 700 == 0) assert_ok(whit_memory_batch_commit(&batch, path, &error), error);
     }
     assert_ok(whit_memory_batch_commit(&batch, path, &error), error);
-    assert_ok(whit_memory_batch_commit(&batch, path, &error), error); /* nothing more to write */
+    assert_ok(whit_memory_batch_commit(&batch, path, &error), error); /* the batch has nothing more to write */
     whit_memory_batch_free(&batch);
     assert_ok(whit_memory_open(path, NULL, &memory, &error), error);
     whit_memory_stats stats;

@@ -192,7 +192,8 @@ static void every_weight_type_opens(void **state)
 {
     (void)state;
     for (int kind = WHIT_GGML_Q4_0; kind < WHIT_GGML_KIND_COUNT; kind++) {
-        if (kind == WHIT_GGML_IQ2_BN_R4) continue; /* its vocabulary rows must be a multiple of four */
+        /* the type needs rows in multiples of four, which the vocabulary has not */
+        if (kind == WHIT_GGML_IQ2_BN_R4) continue;
         whit_error error;
         whit_source source;
         whit_gguf *gguf;

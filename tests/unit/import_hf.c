@@ -258,7 +258,7 @@ static void rope_is_scaled(void **state)
 static void fields_decide(void **state)
 {
     static const struct {
-        const char *from, *to, *first, *second; /* first NULL: accepted */
+        const char *from, *to, *first, *second; /* first is NULL: the file is accepted */
     } cases[] = {
         {"\"use_cache\": true", "\"use_cache\": true, \"unheard_of\": null", NULL, NULL},
         {"\"use_cache\": true", "\"use_cache\": true, \"_anything\": 3", NULL, NULL},
@@ -471,7 +471,7 @@ static void damaged_folders(void **state)
 {
     (void)state;
     whit_error error;
-    folder_model model = reduced("1bitllm-3b"); /* three shards */
+    folder_model model = reduced("1bitllm-3b"); /* a model with three shards */
     write_folder(&model, "damaged");
     edit("damaged/model.safetensors.index.json", "model-00002-of-00003", "model-00009-of-00003");
     assert_refused("damaged", "model-00009-of-00003.safetensors", "");

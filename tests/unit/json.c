@@ -20,7 +20,7 @@ static void values_are_read(void **state)
                            "\"big\": 1000000000000000019884624838656, \"a\": {\"k\": false},"
                            "\"min\": -9223372036854775808, \"inf\": [Infinity, -Infinity, NaN]} ");
     uint32_t a = whit_json_get(&json, WHIT_JSON_ROOT, "a");
-    assert_int_equal(whit_json_type_of(&json, a), WHIT_JSON_OBJECT); /* the last of two */
+    assert_int_equal(whit_json_type_of(&json, a), WHIT_JSON_OBJECT); /* of two equal keys the last counts */
     assert_false(whit_json_bool(&json, whit_json_get(&json, a, "k"), true));
     assert_true(whit_json_bool(&json, whit_json_get(&json, a, "absent"), true));
     uint32_t list = whit_json_first(&json, WHIT_JSON_ROOT) + 1;

@@ -76,9 +76,9 @@ static void memory_is_that_of_the_window(void **state)
     options.n_ctx_tokens = 65536;
     assert_ok(whit_session_predict_bytes(model, &options, NULL, 0, &long_bytes, &error), error);
     options.n_ctx_tokens = 1024;
-    options.n_batch_tokens = 1024; /* such a long pass needs the whole context */
+    options.n_batch_tokens = 1024; /* a pass as long as the context needs all keys of the context */
     assert_ok(whit_session_predict_bytes(model, &options, NULL, 0, &whole_bytes, &error), error);
-    assert_true(long_bytes - short_bytes <= (65536 - 1024) * (sizeof(int32_t) + 1)); /* ids and tables */
+    assert_true(long_bytes - short_bytes <= (65536 - 1024) * (sizeof(int32_t) + 1)); /* for ids and tables */
     whit_session *session = open_session(1, 64);
     const whit_kv_class *class = &session->kv.classes[0];
     assert_int_equal(session->kv.n_classes, 1);
@@ -111,7 +111,8 @@ static void steps_back_end_where_they_may(void **state)
     whit_session *ring = open_session(3, 16), *whole = open_session(1, N_CTX);
     size_t bytes = whit_model_vocab_size(model) * sizeof(float);
     feed(ring, 0, LONG, 1);
-    for (uint32_t back = 1; back <= 128; back += 9) { /* as far back as promised; then another text */
+    /* 128 is the promised distance; the text then continues differently */
+    for (uint32_t back = 1; back <= 128; back += 9) {
         assert_ok(whit_session_share(ring, 0, 1, LONG - back, &error), error);
         assert_int_equal(whit_session_position(ring, 1), LONG - back);
         assert_ok(whit_session_truncate(whole, 0, 0, &error), error);

@@ -201,7 +201,7 @@ static void test_limits(void **state)
         options.max_steps = 1000000;
         assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1\n if i % 100000 == 0 { print i } }", &error, NULL),
                          WHIT_ERROR_LIMIT);
-        assert_non_null(strstr(printed, "\n900000\n")); /* within a tenth */
+        assert_non_null(strstr(printed, "\n900000\n")); /* the limit is exceeded by less than a tenth */
         assert_null(strstr(printed, "1100000"));
         assert_int_equal(run(&options, "let v = vec(1000000, 1)\nwhile 1 { v = v + v }", &error, NULL),
                          WHIT_ERROR_LIMIT);
@@ -225,8 +225,9 @@ static void test_limits(void **state)
         options.max_ms = 50;
         begin_counting();
         assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_LIMIT);
-        assert_in_range(end_counting(), 51, 53); /* one at the start, one above the limit */
-        options.max_ms = 2;                      /* of the real clock */
+        /* 50 readings within the limit, one at the start, one that exceeds the limit */
+        assert_in_range(end_counting(), 51, 53);
+        options.max_ms = 2; /* limit of the real clock */
         assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_LIMIT);
         assert_non_null(strstr(error.message, "2 ms of processor time"));
         volatile bool cancel = true;
@@ -439,7 +440,7 @@ static void test_session(void **state)
         assert_ok(whit_lang_run(lang, &error), error);
         assert_string_equal(printed, "6\n");
         assert_ok(LOAD("fn g(x) { return sum(w) }"), error);
-        assert_int_not_equal(LOAD("{ let w = [1, 2]; g(0) }"), WHIT_OK); /* only the block's */
+        assert_int_not_equal(LOAD("{ let w = [1, 2]; g(0) }"), WHIT_OK); /* the block's w is not visible in g */
         assert_non_null(strstr(error.message, "'w' is not defined"));
         assert_ok(LOAD("fn h(x) { if x > 5 { return x }\n let y = h(3); let z = ~x; return z + y }"), error);
         for (int round = 0; round < 2; round++) { /* half checked the first time */
@@ -564,7 +565,7 @@ static void test_closed_forms(void **state)
     options.max_steps = 1000;
     const char *text =
         "let s = 0\nlet t = 0\nlet x = 1\nfor i in 0..1000000000000 { i_twice(0)\n s += i\n t += s }\nprint s";
-    assert_int_not_equal(run(&options, text, &error, NULL), WHIT_OK); /* no such function */
+    assert_int_not_equal(run(&options, text, &error, NULL), WHIT_OK); /* there is no function i_twice */
     text = "let s = 0\nlet x = 1\nfor i in 0..1000000000000 { s += i\n x = 3 * x + 1 }\nprint s, x";
     assert_ok(run(&options, text, &error, NULL), error);
     uint64_t power = 1, term = 3, e = 1000000000000; /* x = (3^(n + 1) - 1) / 2, by squaring (3^k - 1) / 2 */

@@ -54,7 +54,7 @@ static void an_example_by_hand(void **state)
     assert_true(whit_tokenizer_is_end(&it.view, 2));
 
     static const char lowest[] = " lowest";
-    const int32_t wanted[] = {first + 4, first + 1}; /* " low" "est" */
+    const int32_t wanted[] = {first + 4, first + 1}; /* ids of " low" and "est" */
     whit_error error;
     whit_buf ids = {0};
     whit_encode_options options = {0};
@@ -189,7 +189,8 @@ static void any_text_comes_back(void **state)
     opened it = learn(STORY STORY STORY, 420, NULL, 0);
     assert_true(round_trip(&it, STORY) < strlen(STORY) / 2);
     round_trip(&it, "  two spaces  and an end ");
-    round_trip(&it, "na\xC3\xAFve \xE4\xB8\x96\xE7\x95\x8C \xF0\x9F\xA6\x8A!"); /* never seen: bytes */
+    /* characters that were never seen become bytes */
+    round_trip(&it, "na\xC3\xAFve \xE4\xB8\x96\xE7\x95\x8C \xF0\x9F\xA6\x8A!");
     assert_int_equal(round_trip(&it, "\xE4\xB8\x96"), 3);
     round_trip(&it, "<0x41> is text");
     round_trip(&it, "");
@@ -227,7 +228,7 @@ static void nonsense_is_refused(void **state)
     whit_error error;
     whit_learner *learner;
     whit_buf image = {0};
-    whit_learn_options options = {259, NULL, 0}; /* no room for one piece */
+    whit_learn_options options = {259, NULL, 0}; /* no room for a single piece */
     assert_int_equal(whit_learner_open(&options, NULL, &learner, &error), WHIT_ERROR_ARGUMENT);
     assert_null(learner);
     static const char *const specials[][2] = {
@@ -242,8 +243,8 @@ static void nonsense_is_refused(void **state)
     }
     options = (whit_learn_options){300, NULL, 0};
     assert_ok(whit_learner_open(&options, NULL, &learner, &error), error);
-    assert_int_equal(whit_learner_finish(learner, &image, &error), WHIT_ERROR_ARGUMENT); /* no text */
-    assert_ok(whit_learner_add(learner, "\xFF\xC0x\xED\xA0\x80", 6, &error), error);     /* not UTF-8, except the x */
+    assert_int_equal(whit_learner_finish(learner, &image, &error), WHIT_ERROR_ARGUMENT); /* no text was added */
+    assert_ok(whit_learner_add(learner, "\xFF\xC0x\xED\xA0\x80", 6, &error), error);     /* only the x is valid UTF-8 */
     assert_ok(whit_learner_finish(learner, &image, &error), error);
     whit_learner_close(learner);
     whit_learner_close(NULL);

@@ -194,7 +194,7 @@ static void a_token_allocates_nothing(void **state)
     int32_t id = whit_model_bos(model);
     long hooked = 0, total = 0;
     for (int i = 0; i < 200; i++) {
-        if (i == 8) { /* after the first uses */
+        if (i == 8) { /* the first uses are over */
             hooked = failing.n_left;
             total = n_mallocs;
         }
@@ -390,7 +390,7 @@ static void fill(whit_session *session, uint32_t n_sequences)
 static void a_session_takes_what_was_predicted(void **state)
 {
     (void)state;
-    if (SANITIZED) skip(); /* shadow memory would count */
+    if (SANITIZED) skip(); /* the sanitizer's shadow memory would be counted */
     enum { N_SEQUENCES = 4, RANK = 1000 };
     char path[80];
     whit_error error;

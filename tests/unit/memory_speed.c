@@ -81,7 +81,7 @@ static void search_reads_as_fast_as_memory(void **state)
     assert_ok(whit_memory_open(path, NULL, &memory, &error), error);
     assert_ok(whit_pool_open(0, NULL, &pool, &error), error);
     struct reading reading = {.memory = memory};
-    for (int round = -1; round < ROUNDS; round++) { /* the first warms up */
+    for (int round = -1; round < ROUNDS; round++) { /* round -1 warms up and is not measured */
         uint64_t query[WORDS], t0 = whit_now_ns();
         uint32_t n_hits;
         whit_memory_hit hits[HITS];

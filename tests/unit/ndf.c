@@ -240,7 +240,7 @@ static void splits_beside_the_file_of_a_link(void **state)
     snprintf(link_path, sizeof link_path, "%s", ndf_sample_path("link.ndf"));
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(symlink("models/real.ndf", link_path), 0);
-    for (int round = 0; round < 2; round++) { /* the second model replaces the first and its parts */
+    for (int round = 0; round < 2; round++) { /* in round 1 a new model replaces the first and its parts */
         assert_ok(ndf_sample_write(link_path, &options, NULL, NULL, &error), error);
         for (int i = 2; i <= N_FILES; i++) {
             snprintf(part, sizeof part, "%s/real-%05d-of-00004%s.ndf", folder, i, round ? "b" : "");
@@ -414,7 +414,7 @@ static void tables_are_canonical(void **state)
             int k = order ? 999 - i : i;
             snprintf(key, sizeof key, "key%d", k);
             whit_table_set_u64(&builder, key, 77);
-            if (k % 3 == 0) whit_table_set_string(&builder, key, key); /* the last one counts */
+            if (k % 3 == 0) whit_table_set_string(&builder, key, key); /* the later value counts */
         }
         assert_ok(whit_table_build(&builder, &out[order], &error), error);
         whit_table_builder_free(&builder);

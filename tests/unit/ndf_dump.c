@@ -190,7 +190,7 @@ static whit_status put_type(whit_ndf_writer *writer, bool declares, uint32_t i, 
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         if (!whit_codec_part_bytes(type, (whit_part)p, &part_bytes[p]) || part_bytes[p] > sizeof bytes[p])
             return whit_fail(error, WHIT_ERROR_LIMIT, "%s", name);
-        if (p == WHIT_PART_COUNT - 1 && i % 5 == 0) part_bytes[p] = 40 + i; /* the last part is hashed as it is */
+        if (p == WHIT_PART_COUNT - 1 && i % 5 == 0) part_bytes[p] = 40 + i; /* such a part is hashed as it is */
         for (uint64_t k = 0; k < part_bytes[p]; k++) bytes[p][k] = (uint8_t)whit_rng_next(&rng);
         t->part[p] = bytes[p];
         t->part_bytes[p] = part_bytes[p];
@@ -345,7 +345,7 @@ static void forge_pair(uint8_t *tensors, uint8_t *data)
 static whit_status forge(const char *folder, whit_error *error)
 {
     static const char *const names[] = {"files", "seal", "empty", "nan", "nans", "boolean", "text", "texts", "pair"};
-    const ndf_sample_options options = {.n_tensors = 61}; /* the last has 64 rows */
+    const ndf_sample_options options = {.n_tensors = 61}; /* the last tensor has 64 rows */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[4096];
         size_t n_bytes = 0;

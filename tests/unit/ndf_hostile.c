@@ -127,7 +127,8 @@ static void lines_are_clear(void **state)
     CASE(v.entry[2].count = 2, "a single value has a wrong count");
     CASE(v.entry[3].value = UINT64_C(0xFFF0000000000001), "entry 3 of 4: a number is NaN");
     CASE(value_of(v.config, 0)[2] = 0, "entry 0 of 4: its string has a zero byte");
-    CASE(v.entry[1].type = WHIT_VALUE_BOOL_ARRAY, "entry 1 of 4: a boolean is neither 0 nor 1"); /* 4, 0, 0 */
+    /* its bytes are 4, 0, 0 */
+    CASE(v.entry[1].type = WHIT_VALUE_BOOL_ARRAY, "entry 1 of 4: a boolean is neither 0 nor 1");
     CASE((v.entry[1].type = WHIT_VALUE_F64_ARRAY, memset(value_of(v.config, 1) + 16, 0xFF, 8)),
          "entry 1 of 4: a number is NaN");
     CASE(text_of(v.meta, 4, 2)[1] = 0, "entry 4 of 6: one of its strings has a zero byte");

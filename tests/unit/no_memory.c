@@ -204,7 +204,7 @@ static void sessions(void **state)
     options.keep_hidden = true;
     refuse_each("a session", open_session, NULL, false);
     refuse_each("a prediction", predict, NULL, false);
-    refuse_each("a sampler", open_sampler, NULL, true); /* the model keeps a table of its vocabulary */
+    refuse_each("a sampler", open_sampler, NULL, true); /* the model keeps a table that the first sampler makes */
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     refuse_each("an embedding", embed, session, false);
     refuse_each("a session file", keep, session, false);

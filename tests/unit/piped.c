@@ -41,7 +41,7 @@ static void lines_of_the_shell(void **state)
     assert_string_equal(text, "WORDSgone\n");
     assert_int_equal(whit_piped_end(&piped, 20000), 3);
     assert_int_equal(piped.process, 0);
-    assert_int_equal(whit_piped_end(&piped, 0), -1); /* nothing runs */
+    assert_int_equal(whit_piped_end(&piped, 0), -1); /* no process is left to end */
 }
 
 static void words_without_a_shell(void **state)
@@ -127,7 +127,7 @@ static void all_of_it_ends(void **state)
     assert_true(grandchild > 1);
     assert_int_equal(kill(grandchild, 0), 0);
     assert_int_equal(whit_piped_end(&piped, 0), -1);
-    bool is_gone = false; /* it may stay a zombie until its new parent waits */
+    bool is_gone = false; /* the process may stay a zombie until its new parent waits for it */
     for (int i = 0; i < 2000 && !is_gone; i++) {
         char path[64], line[200] = "";
         snprintf(path, sizeof path, "/proc/%d/stat", (int)grandchild);

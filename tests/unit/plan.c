@@ -11,7 +11,7 @@ struct shapes {
     char names[64][WHIT_VALUE_NAME_BYTES];
     whit_tensor_type types[64];
     int32_t n;
-    uint8_t codec; /* of the layers' matrices */
+    uint8_t codec; /* codec of the matrices in layers */
 };
 
 static int32_t find(void *context, const char *name)
@@ -143,7 +143,7 @@ static void values_that_live_together_lie_apart(void **state)
         for (int k = 0; k < 2; k++) {
             uint32_t v = find_value(&plan, whit_graph_find(&graph, keep[k]));
             assert_true(v && plan.values[v - 1].kept);
-            assert_int_equal(holder[plan.values[v - 1].slot], v); /* still there at the end */
+            assert_int_equal(holder[plan.values[v - 1].slot], v); /* kept values are still there at the end */
         }
         assert_int_equal(holder[plan.values[plan.output - 1].slot], plan.output);
         whit_plan_free(&plan);
@@ -188,7 +188,7 @@ static void a_range_of_nodes_runs_alone(void **state)
     whit_plan plan = compile(&graph, (whit_plan_options){.keep = keep, .n_keep = 1, .first_node = first, .n_nodes = n});
     uint32_t n_external = 0;
     for (uint32_t v = 0; v < plan.n_values; v++) n_external += plan.values[v].external;
-    assert_int_equal(n_external, 1); /* the residual stream */
+    assert_int_equal(n_external, 1); /* the residual stream is external */
     assert_int_equal(plan.output, 0);
     assert_int_equal(count(&plan, WHIT_PLAN_LINEAR), 7);
     whit_plan_free(&plan);
@@ -209,9 +209,9 @@ static void unused_and_neutral_nodes_are_dropped(void **state)
     whit_graph_output(&graph, half, half);
     assert_ok(whit_graph_finish(&graph), error);
     whit_plan plan = compile(&graph, (whit_plan_options){0});
-    assert_int_equal(plan.n_steps, 2); /* embed, half */
+    assert_int_equal(plan.n_steps, 2); /* the steps of embed and half */
     assert_int_equal(find_value(&plan, dead), 0);
-    assert_int_equal(plan.n_slots, 2); /* the output has its own */
+    assert_int_equal(plan.n_slots, 2); /* the output has a slot of its own */
     whit_plan_free(&plan);
     whit_graph_free(&graph);
 }

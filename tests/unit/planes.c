@@ -31,7 +31,7 @@ static float *logits_of(const whit_model *model, whit_act_type act, const char *
     options.n_threads = n_threads;
     options.act = act;
     options.cpu = cpu;
-    if (whit_session_open(model, &options, &session, &error) != WHIT_OK) return NULL; /* no such level here */
+    if (whit_session_open(model, &options, &session, &error) != WHIT_OK) return NULL; /* this CPU lacks the level */
     whit_step_token tokens[N];
     for (int i = 0; i < N; i++) tokens[i] = (whit_step_token){.id = (i * 31 + 7) % (int)n_vocab, .want_logits = true};
     float *all = malloc(N * n_vocab * sizeof *all);
@@ -151,7 +151,7 @@ static void ternary_planes_hold_the_same_weights(void **state)
 static void compare_floats(const whit_model *a, const whit_model *b, const char *name)
 {
     int64_t i = whit_ndf_find(a->file, name), j = whit_ndf_find(b->file, name);
-    if (i < 0) return; /* no separate head */
+    if (i < 0) return; /* the model has no separate head */
     const whit_tensor *x = &a->weights.tensors[i], *y = &b->weights.tensors[j];
     uint32_t n = x->type.n_cols;
     float *p = malloc(2 * n * sizeof *p), *q = p + n;

@@ -49,7 +49,7 @@ static void a_good_default_stays(void **state)
         assert_true(cli_tune_choose(scripted_cost, &c, CLI_TUNED_BATCH, &candidates, 7, &profile));
         assert_int_equal(profile.values[CLI_TUNED_BATCH], 0);
         assert_true(profile.gains[CLI_TUNED_BATCH] == 1);
-        assert_int_equal(profile.values[CLI_TUNED_DRAFT], 9); /* other settings stay */
+        assert_int_equal(profile.values[CLI_TUNED_DRAFT], 9); /* settings without measurements keep their value */
     }
 }
 

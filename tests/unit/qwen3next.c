@@ -338,7 +338,7 @@ static void files_name_the_order(void **state)
 static void damaged_folders_are_refused(void **state)
 {
     static const struct {
-        const char *file, *from, *to, *word; /* from and to have the same length */
+        const char *file, *from, *to, *word; /* from and to have the same length in bytes */
     } cases[] = {
         {"config.json", "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 3", "cannot share 3 key"},
         {"config.json", "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 0", "cannot share 0 key"},
@@ -383,7 +383,7 @@ static void damaged_files_are_refused(void **state)
 {
     static const struct {
         const char *file, *name;
-        uint32_t skipped, value; /* bytes after the name, and the u32 to write there */
+        uint32_t skipped, value; /* bytes between the name and the field, and the new u32 of the field */
         const char *word;
     } cases[] = {
         {"new.gguf", "qwen3next.ssm.group_count", 4, 3, "cannot share 3 key"},

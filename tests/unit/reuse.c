@@ -82,7 +82,7 @@ static void one_prompt_serves_many(void **state)
     for (uint32_t q = 0; q < 8; q++) {
         fill(ids, PROMPT, N, 100 + q);
         assert_ok(whit_session_reuse(session, q, ids, N, &n_present, &error), error);
-        assert_int_equal(n_present, q ? 192 : 0); /* computed once */
+        assert_int_equal(n_present, q ? 192 : 0); /* only the first sequence computes the prompt */
         const float *logits = feed(session, q, ids, n_present, N);
         assert_ok(whit_session_truncate(alone, 0, 0, &error), error);
         assert_memory_equal(logits, feed(alone, 0, ids, 0, N), whit_model_vocab_size(model) * sizeof *logits);
@@ -135,7 +135,7 @@ static void ended_sequences_are_found(void **state)
     feed(session, 0, ids, 0, 70);
     assert_ok(whit_session_mount(session, 0, NULL, 0, &error), error);
     assert_ok(whit_session_reuse(session, 0, ids, 80, &n_present, &error), error);
-    assert_int_equal(n_present, 64); /* not the 70 that it holds */
+    assert_int_equal(n_present, 64); /* whole blocks only, not all 70 tokens */
     /* The memory has four blocks: another text takes them all. */
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
     feed(session, 0, others, 0, N_CTX);

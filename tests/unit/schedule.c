@@ -153,7 +153,7 @@ static void run_gated(const whit_tensor *gate, const whit_tensor *w, whit_gate_f
     for (uint32_t t = 0; t < x->n_tokens; t++) {
         f(gates[t] + begin * WHIT_TILE_ROWS, ups[t] + begin * WHIT_TILE_ROWS, outputs_of(w, begin, end),
           y + t * stride + begin * WHIT_TILE_ROWS);
-        calls.gates--; /* `multiply` counts it as its own */
+        calls.gates--; /* `f` counts a gate, but this gate is part of the product */
     }
 }
 
@@ -343,7 +343,7 @@ static void check_pass(const whit_model *model, whit_session_options options, ui
     const char *line = (const char *)printed.data, *at = (const char *)recorded.data;
     for (size_t length; *line; line += length) {
         length = strcspn(line, "\n") + 1;
-        if (line[6] != ' ') continue; /* a group's own */
+        if (line[6] != ' ') continue; /* the heading line of a group */
         if (strncmp(line, at, length) != 0) fail_msg("printed '%.*s', run '%.*s'", (int)length, line, (int)length, at);
         at += length;
     }

@@ -299,7 +299,7 @@ static void saves_nothing_of_other_adapters(void **state)
     assert_ok(whit_session_mount(talk->session, 0, &mount, 1, &error), error);
     assert_int_equal(whit_session_save(talk->file, &next, &error), WHIT_ERROR_ARGUMENT);
     assert_non_null(strstr(error.message, "adapters were changed"));
-    /* tokens in between may be computed with it */
+    /* tokens computed in between may depend on the adapter */
     assert_ok(whit_session_mount(talk->session, 0, NULL, 0, &error), error);
     assert_int_equal(whit_session_save(talk->file, &next, &error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_session_truncate(talk->session, 0, 0, &error), error);
@@ -397,7 +397,7 @@ static void name_every_damage(whit_kv_type kv, uint32_t n_tokens)
                 i = k;
                 k = swapped;
             }
-            if (i == k) { /* exchanged for the same frame of another session */
+            if (i == k) { /* the frame is exchanged for that of another session */
                 size_t size = at[i + 1] - at[i], size_2 = at_2[i + 1] - at_2[i];
                 if (size == size_2 && !memcmp(bytes + at[i], bytes_2 + at_2[i], size)) continue;
                 memcpy(copy + at[i], bytes_2 + at_2[i], size_2);
@@ -406,7 +406,7 @@ static void name_every_damage(whit_kv_type kv, uint32_t n_tokens)
                 /* The inserted frame itself is valid if everything before it was the same. */
                 frame = memcmp(bytes, bytes_2, at[i]) ? i : i + 1;
                 if (n_copy == at[i] + size_2 && frame == i + 1) continue;
-            } else { /* reordered */
+            } else { /* two frames are exchanged */
                 size_t first = at[i + 1] - at[i], last = at[k + 1] - at[k], between = at[k] - at[i + 1];
                 memcpy(copy + at[i], bytes + at[k], last);
                 memcpy(copy + at[i] + last, bytes + at[i + 1], between);
@@ -426,7 +426,7 @@ static void names_every_damage(void **state)
 {
     (void)state;
     name_every_damage(WHIT_KV_F16, 10);
-    name_every_damage(WHIT_KV_K4V2, 40); /* with closed blocks and incomplete ones */
+    name_every_damage(WHIT_KV_K4V2, 40); /* turns with closed blocks and incomplete blocks */
 }
 
 /* Changes one picked token and makes every hash right again: only computing it again shows the change. */
@@ -549,7 +549,7 @@ static void no_memory_in_a_save_loses_no_turn(void **state)
     whit_session_turn first = {.struct_bytes = sizeof first, .ids = ids, .n_ids = N_FIRST, .n_given = N_FIRST};
     whit_session_turn second = first;
     second.n_ids = N_SECOND;
-    second.sampler = sampler; /* its settings are the first of the file */
+    second.sampler = sampler; /* the file's first turn with sampler settings */
     second.note = "abc";
     second.note_bytes = 3;
     whit_sampler_save(sampler, &second.before);
@@ -699,7 +699,7 @@ static void is_read_by_several_threads(void **state)
         assert_int_equal(whit_session_position(session, 0), N_LONG);
         assert_same_blocks(session, made);
         whit_session_file_close(file);
-        for (size_t at = n / 8; at < n - 4096; at += n / 4) { /* in each of the chunks */
+        for (size_t at = n / 8; at < n - 4096; at += n / 4) { /* once in each chunk */
             bytes[at] ^= 1;
             assert_ok(whit_write_file(path, bytes, n, &error), error);
             assert_int_equal(whit_session_load(session, 0, path, "text", &file, &error), WHIT_ERROR_FORMAT);
@@ -742,7 +742,7 @@ static void signs(void **state)
     snprintf(other_key, sizeof other_key, "%s", in_folder("key2"));
     uint8_t made[WHIT_SIGN_KEY_BYTES], read[WHIT_SIGN_KEY_BYTES], another[WHIT_SIGN_KEY_BYTES];
     assert_ok(whit_sign_new_key(key, made, &error), error);
-    assert_int_equal(whit_sign_new_key(key, made, &error), WHIT_ERROR_IO); /* never overwrites a key */
+    assert_int_equal(whit_sign_new_key(key, made, &error), WHIT_ERROR_IO); /* an existing key is never overwritten */
     assert_ok(whit_sign_read_public(public_path, read, &error), error);
     assert_int_equal(whit_sign_read_public(key, read, &error), WHIT_ERROR_FORMAT);
     assert_ok(whit_sign_new_key(other_key, another, &error), error);

@@ -54,7 +54,7 @@ static bool collect(void *user, const char *text, size_t n)
     return true;
 }
 
-static whit_kv_type kv_of_generate = WHIT_KV_F16; /* packed ones close blocks early */
+static whit_kv_type kv_of_generate = WHIT_KV_F16; /* packed caches close blocks as early as they may */
 
 static struct made generate(const whit_model *model, float temperature, uint32_t n_draft, uint32_t n_tokens,
                             const char *stop)

@@ -29,7 +29,7 @@ struct follower {
 static struct world {
     loopback all;
     uint32_t n_ranks;                 /* 0: no ranks */
-    struct follower ranks[RANKS_MAX]; /* [0] is the caller's */
+    struct follower ranks[RANKS_MAX]; /* ranks[0] is the caller's */
     whit_model *model;
 } world;
 
@@ -41,7 +41,7 @@ static void *follow(void *context)
     f->status = whit_model_open(f->path, &options, &model, &f->error);
     if (f->status == WHIT_OK) f->status = whit_model_split(model, &f->ranks, &f->error);
     if (f->status == WHIT_OK) f->status = whit_model_follow(model, &f->error);
-    if (f->status != WHIT_OK) loopback_cut(f->own.all); /* otherwise the others would wait forever */
+    if (f->status != WHIT_OK) loopback_cut(f->own.all); /* otherwise the other ranks would wait forever */
     whit_model_close(model);
     return NULL;
 }
@@ -137,7 +137,7 @@ static void play(const whit_model *model, const whit_session_options *options, u
     assert_ok(whit_session_open(model, options, &session, &error), error);
     feed(session, 0, ids, N_PROMPT, &hash);
     feed(session, 1, ids + 7, 3, &hash);
-    for (uint32_t i = 0; i < 6; i++) { /* several sequences, and sequences that end */
+    for (uint32_t i = 0; i < 6; i++) { /* steps of one to N_SEQUENCES sequences */
         whit_step_token tokens[N_SEQUENCES];
         const uint32_t n = 1 + i % N_SEQUENCES;
         for (uint32_t q = 0; q < n; q++)
@@ -312,7 +312,7 @@ static void bytes_are_those_of_the_formula(void **state)
             const char *path = in_folder(models[m].name);
             assert_ok(open_world(n, path, path, &error), error);
             assert_ok(whit_session_open(world.model, &options, &session, &error), error);
-            assert_ok(whit_session_step(session, &token, 1, &error), error); /* all ranks have begun */
+            assert_ok(whit_session_step(session, &token, 1, &error), error); /* the first step is over on all ranks */
             const uint64_t messages = world.all.n_messages, bytes = world.all.n_bytes;
             const whit_model_ranks told = *world.model->split;
             assert_ok(whit_session_step(session, &token, 1, &error), error);
@@ -355,7 +355,7 @@ static void open_lone(struct lone_rank *lone, whit_model *model, const whit_sess
 
 static void close_lone(struct lone_rank *lone, whit_model *model)
 {
-    lone->split.is_lost = true; /* so that no rank is told */
+    lone->split.is_lost = true; /* the other ranks do not exist, so nothing is sent to them */
     whit_session_close(lone->session);
     model->split = NULL;
 }
@@ -363,7 +363,7 @@ static void close_lone(struct lone_rank *lone, whit_model *model)
 /* Returns the bytes of the tiles that cover this rank's columns of a matrix. */
 static uint64_t tile_bytes(const whit_plan *plan, const whit_plan_step *step, const whit_tensor *tensor)
 {
-    const whit_plan_value *output = &plan->values[step->output - 1]; /* experts: the outputs of one of them */
+    const whit_plan_value *output = &plan->values[step->output - 1]; /* of a mixture: the outputs of one expert */
     const uint64_t n_tiles = (output->width + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
     const whit_columns own = step->own.end ? step->own : whit_split_columns(plan->ranks, output);
     const uint64_t n_own = (own.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS - own.begin / WHIT_TILE_ROWS;

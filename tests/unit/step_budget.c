@@ -32,10 +32,10 @@ static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt, uin
 
 static const struct machine machines[] = {
     {.fixed = 30 * MS, .column = MS, .prompt = 4 * MS},                       /* a large model */
-    {.fixed = 8 * MS, .column = MS / 2, .prompt = MS},                        /* a small one */
-    {.fixed = MS / 10, .column = MS / 20, .prompt = MS / 50},                 /* a tiny one */
+    {.fixed = 8 * MS, .column = MS / 2, .prompt = MS},                        /* a small model */
+    {.fixed = MS / 10, .column = MS / 20, .prompt = MS / 50},                 /* a tiny model */
     {.fixed = 20 * MS, .column = 2 * MS, .prompt = 2 * MS, .steep_from = 32}, /* small pieces cost more */
-    {.fixed = 30 * MS, .column = MS, .prompt = 4 * MS, .disturbed_each = 7},  /* others use the processor */
+    {.fixed = 30 * MS, .column = MS, .prompt = 4 * MS, .disturbed_each = 7},  /* other programs disturb some steps */
 };
 
 /* ---- predictions ----------------------------------------------------------------------------------- */
@@ -58,11 +58,12 @@ static void unmeasured_columns_are_interpolated(void **state)
     whit_step_costs costs = {0};
     whit_step_costs_add(&costs, 2, 0, 0, 10 * MS);
     whit_step_costs_add(&costs, 6, 0, 0, 18 * MS);
-    assert_int_equal(whit_step_costs_columns(&costs, 1), 10 * MS); /* at most */
+    assert_int_equal(whit_step_costs_columns(&costs, 1), 10 * MS); /* a single column takes at most the time of two */
     assert_int_equal(whit_step_costs_columns(&costs, 4), 14 * MS);
     assert_int_equal(whit_step_costs_columns(&costs, 8), 24 * MS); /* 3 ms a column on average */
     whit_step_costs_add(&costs, 0, 64, 0, 64 * MS / 4);
-    assert_int_equal(whit_step_costs_columns(&costs, 8), 18 * MS + 2 * 2 * (7 * MS / 16)); /* a prompt token twice */
+    /* each further column costs twice a prompt token */
+    assert_int_equal(whit_step_costs_columns(&costs, 8), 18 * MS + 2 * 2 * (7 * MS / 16));
 }
 
 /* Feeds prompt pieces beside n_columns answers. Once the predictions have settled, no piece may exceed the budget by
@@ -135,10 +136,12 @@ static void pieces_shrink_with_depth(void **state)
     uint32_t pieces[2];
     for (uint32_t i = 0; i < 5; i++) whit_step_costs_add(&costs, 7, 0, 0, time_step(&m, 7, 0, 0));
     assert_int_equal(feed_prompt(&costs, &m, budget, 0, 4000, 2, pieces), 0);
-    assert_in_range(pieces[1], 6, 8);                                        /* 79 ms for tokens of 9.9 */
-    assert_int_equal(feed_prompt(&costs, &m, budget, 0, 300, 0, pieces), 0); /* a new prompt */
+    /* 79 ms remain for prompt tokens of 9.9 ms */
+    assert_in_range(pieces[1], 6, 8);
+    assert_int_equal(feed_prompt(&costs, &m, budget, 0, 300, 0, pieces), 0); /* a new prompt begins */
     assert_in_range(pieces[1], 12, 15);
-    assert_int_equal(feed_prompt(&costs, &m, budget, 3500, 4000, 0, pieces), 0); /* one whose prefix was kept */
+    /* a prompt whose beginning is in the cache */
+    assert_int_equal(feed_prompt(&costs, &m, budget, 3500, 4000, 0, pieces), 0);
     assert_in_range(pieces[0], 6, 8);
 }
 
@@ -286,7 +289,8 @@ static void a_long_prompt_holds_no_stream(void **state)
     assert_in_range(counts.largest_piece, 15, 19);
     assert_true(counts.n_over <= 1); /* at most the first, when no prompt was measured */
     assert_in_range(counts.n_long, N_LONG / 18, 2 * N_LONG / 15);
-    assert_true(counts.n_short <= 5); /* three quarters of the pieces are its own */
+    /* a quarter of the pieces at most is the long prompt's, so the short one does not wait for it */
+    assert_true(counts.n_short <= 5);
     for (size_t i = 0; i < N_ALL; i++) {
         assert_int_equal(parts[i].n_ids, free_parts[i].n_ids);
         assert_memory_equal(parts[i].ids, free_parts[i].ids, parts[i].n_ids * sizeof *parts[i].ids);

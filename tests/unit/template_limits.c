@@ -61,7 +61,7 @@ static void work_without_loops_is_bounded(void **state)
     free(source);
     source = repeated("{% set t = (1, 2) %}", "{%% set t = (t, t) %%}", 60, "{{ {t: 1} | length }}");
     rendered r = render_with(source, "{}", NULL);
-    assert_int_not_equal(r.status, WHIT_OK); /* too large to be hashed */
+    assert_int_not_equal(r.status, WHIT_OK); /* the key is too large to be hashed */
     rendered_free(&r);
     free(source);
     assert_quick("{% set k = 'k' * 1000000 %}{% set d = {k: 1} %}{% for i in range(99999) %}{% set x = d[k] %}"

@@ -195,7 +195,7 @@ static void workers_have_default_arithmetic(void **state)
     whit_error error;
     whit_pool *pool = NULL;
     bool ok[64] = {0};
-    fesetround(FE_DOWNWARD); /* threads would inherit it */
+    fesetround(FE_DOWNWARD); /* new threads inherit the rounding mode */
     assert_ok(whit_pool_open(4, NULL, &pool, &error), error);
     fesetround(FE_TONEAREST);
     for (int i = 0; i < 20; i++) {
@@ -257,7 +257,7 @@ static void rests_are_short(void **state)
     while (!atomic_load(&self.by_worker)) whit_pool_run(pool, take_slowly, &self, 20, 1);
     const uint64_t late_ns = 700000000;
     uint64_t shortest_ns = UINT64_MAX;
-    for (int i = 0; i < 5 && shortest_ns >= 6 * late_ns; i++) { /* again if others used the machine */
+    for (int i = 0; i < 5 && shortest_ns >= 6 * late_ns; i++) { /* repeats when other programs used the machine */
         atomic_store(&self.late_ns, late_ns);
         while (atomic_load(&self.late_ns)) whit_pool_run(pool, take_slowly, &self, 20, 1);
         atomic_store(&self.by_worker, false);

@@ -184,7 +184,7 @@ static void sentencepiece_encodes(void **state)
 {
     (void)state;
     const whit_encode_options full = {.add_special = true, .parse_special = true};
-    const int first = 3 + 256; /* of the words */
+    const int first = 3 + 256; /* first id of the vocabulary's words */
     opened it = open_sentencepiece(2);
     EXPECT(&it, "hello hello", &full, 1, first + 9, first + 9);
     EXPECT(&it, "lhello", &full, 1, first, first + 3, first + 8);
@@ -315,7 +315,7 @@ static void inner_tokens_are_their_bytes(void **state)
         char byte = (char)id;
         expect_inner(&it, 3 + id, &byte, 1);
     }
-    expect_inner(&it, 3 + 256 + 9, " hello", 6); /* its space stays */
+    expect_inner(&it, 3 + 256 + 9, " hello", 6); /* the token keeps its space */
     expect_inner(&it, 3 + 256 + 8, "hello", 5);
     close_tokenizer(&it);
 }
@@ -804,7 +804,8 @@ static void failed_allocations_end_clean(void **state)
 {
     (void)state;
     whit_buf json = {0};
-    sample_byte_level_json(&json, "\"\\\\w+|[^\\\\w]\""); /* not a known pattern: PCRE2 allocates too */
+    /* PCRE2 searches for patterns that the library does not know, and allocates, too */
+    sample_byte_level_json(&json, "\"\\\\w+|[^\\\\w]\"");
     whit_status status = WHIT_ERROR_MEMORY;
     size_t n = 0;
     for (; status != WHIT_OK; n++) {

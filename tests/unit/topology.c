@@ -228,7 +228,7 @@ static void turned_topologies_begin_at_a_core(void **state)
             }
         }
         whit_topology t = whole;
-        whit_topology_turn(&t, 999); /* no such core */
+        whit_topology_turn(&t, 999); /* there is no such core */
         assert_memory_equal(t.cores, whole.cores, whole.n_cores * sizeof *t.cores);
     }
 }
@@ -273,7 +273,7 @@ static void clusters_share_every_job(void **state)
                 self->n_items = (uint32_t)whit_rng_below(&rng, k % 9 ? 40 : ITEMS_MAX);
                 self->salt = whit_rng_next(&rng);
                 memset(self->out, 0, sizeof self->out);
-                if (k % 16 == 7) usleep(100); /* workers sleep */
+                if (k % 16 == 7) usleep(100); /* lets the workers fall asleep */
                 whit_pool_run(pool, fill, self, self->n_items, (uint32_t)whit_rng_below(&rng, 5));
                 assert_false(self->bad_range);
                 for (uint32_t item = 0; item < self->n_items; item++)
@@ -294,7 +294,8 @@ static void threads_take_the_nearest_cores(void **state)
     whit_topology t;
     make_machine("large", &machines[3].machine, &cpu);
     whit_topology_read_sysfs(in_folder("large"), &cpu, &t);
-    for (uint32_t n_threads = 1; n_threads <= 24; n_threads += n_threads < 3 ? 1 : 7) /* 1, 2, 3, 10, ... 24 of 96 */
+    /* 1, 2, 3, 10, 17, 24 of 96 cores */
+    for (uint32_t n_threads = 1; n_threads <= 24; n_threads += n_threads < 3 ? 1 : 7)
         for (unsigned core = 5; core < t.n_cores; core += 29) {
             whit_topology_core chosen[WHIT_CPU_MAX_CORES];
             const uint32_t caller = whit_topology_choose(&t, core, n_threads, chosen);
@@ -378,7 +379,7 @@ static void interleaved_memory_is_memory(void **state)
     whit_free(NULL, memory, n);
     assert_false(whit_system_interleave(NULL, 0));
     uint8_t byte;
-    assert_false(whit_system_interleave(&byte, 1)); /* no whole page */
+    assert_false(whit_system_interleave(&byte, 1)); /* the byte is no whole page */
 }
 
 int main(void)

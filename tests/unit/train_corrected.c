@@ -32,7 +32,7 @@ static uint32_t compare_values(const whit_model *model, whit_params *params)
     for (uint32_t i = 0; i < params->n; i++) {
         const whit_param *param = &params->items[i];
         int64_t found = whit_ndf_find(model->file, param->name);
-        if (!whit_is_corrected(&param->corrected)) continue; /* others get another type */
+        if (!whit_is_corrected(&param->corrected)) continue; /* other matrices get another type */
         uint32_t n = param->type.n_cols;
         float *row = malloc(n * sizeof *row);
         assert_non_null(row);
@@ -67,13 +67,13 @@ static void training_sees_corrections(void **state)
                     trainee.params.items[k].n_lines == 1 && whit_is_corrected(&trainee.params.items[k].corrected);
             whit_trainee_close(&trainee);
         } else {
-            assert_int_equal(status, WHIT_ERROR_UNSUPPORTED); /* offsets, u8 factors, i4 */
+            assert_int_equal(status, WHIT_ERROR_UNSUPPORTED); /* offsets, u8 factors and i4 cannot be trained */
         }
         whit_model_close(model);
         whit_ndf_writer_close(writer);
     }
     assert_true(n_compared >= 20);
-    assert_true(n_whole >= 2); /* matrices of one scale */
+    assert_true(n_whole >= 2); /* matrices with a single scale */
 }
 
 static void their_scales_can_be_tuned(void **state)

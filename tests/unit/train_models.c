@@ -19,7 +19,7 @@ static whit_model *open_tiny(uint32_t n_layers, bool tied)
     tiny_model tiny = tiny_model_default();
     tiny.n_layers = n_layers;
     tiny.tied_head = tied;
-    tiny.n_embd = 128; /* one block of five trits */
+    tiny.n_embd = 128; /* one block of five-trit codes */
     tiny.n_ff = 160;
     assert_true(tiny_model_write(&tiny, in_folder("tiny.gguf")));
     return open_model("tiny.gguf");
@@ -395,7 +395,7 @@ static void new_models_are_whole(void **state)
     whit_config config = new_shape;
     whit_new_model new_model = {.config = &config};
     config.n_vocab = 10;
-    config.n_heads = 3; /* no divisor */
+    config.n_heads = 3; /* no multiple of the 2 KV heads */
     assert_int_equal(whit_new_model_open(&new_model, NULL, &model, &error), WHIT_ERROR_FORMAT);
     config.n_heads = 4;
     snprintf(config.family, sizeof config.family, "parrot");
@@ -428,7 +428,7 @@ static void a_student_of_another_shape_learns(void **state)
     print_message("divergence of another shape %.4f, after 80 steps %.4f\n", kl[0], kl[1]);
     assert_true(kl[1] < 0.7 * kl[0]);
     assert_int_equal(whit_trainer_open(start, NULL, &o, NULL, &trainer, &error),
-                     WHIT_ERROR_ARGUMENT); /* KL without a teacher */
+                     WHIT_ERROR_ARGUMENT); /* without a teacher there is no KL */
     whit_model_close(start);
     whit_model_close(teacher);
 }
@@ -707,7 +707,7 @@ static void a_cut_run_goes_on_with_the_same_bits(void **state)
     assert_memory_equal(a->moment2, b->moment2, a->n_floats * sizeof *a->run);
     whit_trainer_close(cut);
 
-    o.seed = 1; /* another run's checkpoint */
+    o.seed = 1; /* the checkpoint is another run's */
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &cut, &error), WHIT_ERROR_ARGUMENT);
     o.seed = 0;
     assert_int_equal(truncate(checkpoint, 5000), 0);
@@ -774,13 +774,13 @@ static void nonsense_is_refused(void **state)
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     assert_null(distill);
     write_text(text[0], LINE);
-    o.seconds = 1; /* and steps */
+    o.seconds = 1; /* steps and seconds together */
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.seconds = 0;
     o.n_tokens = 100000;
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.held_out = text[0];
-    o.n_tokens = 2; /* nothing of it would be measured */
+    o.n_tokens = 2; /* a window of two tokens leaves nothing to measure */
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     assert_non_null(strstr(error.message, "three tokens"));
     o.held_out = NULL;
@@ -799,7 +799,7 @@ static void nonsense_is_refused(void **state)
     o.codecs.layers = "x3";
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.codecs.layers = "t";
-    o.adamw.rate = 1e30f; /* ends in NaN */
+    o.adamw.rate = 1e30f; /* the weights become NaN */
     o.adamw.clip = 0;
     assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
     assert_int_equal(whit_trainer_run(distill, &error), WHIT_ERROR_NUMERIC);
@@ -807,7 +807,7 @@ static void nonsense_is_refused(void **state)
     whit_model_close(teacher);
 }
 
-/* Removes the known files; fails if a run left any other. */
+/* Removes the known files of the test; fails if there are any other files. */
 static int remove_known_files(void **state)
 {
     (void)state;

@@ -117,7 +117,7 @@ static void gradients_of_factors_norms_and_scales(void **state)
     assert_ok(whit_tuning_open(&trainee, model, &tuning, NULL, NULL, &error), error);
     whit_params *params = &trainee.params;
     whit_rng rng = {3};
-    for (uint32_t i = 0; i < params->n; i++) /* B too, so that A has a gradient */
+    for (uint32_t i = 0; i < params->n; i++) /* factors B must not be zero, so that A has a gradient */
         for (size_t k = 0; params->items[i].is_new && k < params->items[i].n; k++)
             whit_param_latent(params, &params->items[i])[k] = (float)(whit_rng_uniform(&rng) - 0.5) * 0.2f;
     whit_params_fit(params, NULL, NULL);
@@ -349,7 +349,7 @@ static void check_cut_run(const char *name, bool scales)
     whit_trainer_close(trainer);
     assert_int_equal(files[0].size_bytes, files[1].size_bytes);
     assert_memory_equal(files[0].data, files[1].data, files[0].size_bytes);
-    tuning.rank = 5; /* another run's checkpoint */
+    tuning.rank = 5; /* the checkpoint is another run's */
     assert_int_equal(whit_trainer_open(model, NULL, &o, NULL, &trainer, &error), WHIT_ERROR_ARGUMENT);
     whit_buf_free(&files[0]), whit_buf_free(&files[1]);
     whit_model_close(model);
@@ -373,7 +373,7 @@ static void nonsense_is_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(whit_tuning_open(&trainee, model, &cases[i], NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
     whit_model_close(model);
-    model = open_model("tiny.gguf"); /* floats have no scales */
+    model = open_model("tiny.gguf"); /* float matrices have no scales */
     assert_int_equal(whit_tuning_open(&trainee, model, &(whit_tuning){.scales = true}, NULL, NULL, &error),
                      WHIT_ERROR_UNSUPPORTED);
     whit_model_close(model);
@@ -424,7 +424,7 @@ static int make_files(void **state)
     make_model("q2.ndf", "q2", false, false);
     make_model("planes.ndf", "q2-planes", false, false);
     make_model("token.ndf", "t", false, true);
-    make_model("one-t.ndf", "t", true, true); /* as BitNet's are */
+    make_model("one-t.ndf", "t", true, true); /* one scale per matrix and rounded inputs, as in BitNet */
     make_model("one-b1.ndf", "b1", true, false);
     make_model("one-q2.ndf", "q2-planes", true, false);
     return whit_write_file(in_folder("line.txt"), LINE LINE LINE, strlen(LINE LINE LINE), &error) == WHIT_OK ? 0 : -1;

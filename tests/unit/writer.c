@@ -179,7 +179,7 @@ static void names_are_looked_at_first(void **state)
         memset(name, 'n', lengths[i].n);
         name[lengths[i].n] = 0;
         snprintf(path, sizeof path, "%s/%s", test_folder, name);
-        for (int round = 0; round < 2; round++) { /* for a new file, and over an existing one */
+        for (int round = 0; round < 2; round++) { /* round 0 writes a new file, round 1 replaces it */
             whit_status status = whit_write_file(path, "x", 1, &error);
             assert_int_equal(status, lengths[i].fits ? WHIT_OK : WHIT_ERROR_IO);
             if (status != WHIT_OK) assert_non_null(strstr(error.message, "is longer than"));
