@@ -275,7 +275,7 @@ static const float *expected_row(const played_model *m, reference *r, const fed 
     return row;
 }
 
-/* ---- one life -------------------------------------------------------------------------------- */
+/* ---- a sequence of calls --------------------------------------------------------------------- */
 
 typedef struct sequence {
     fed fed[CTX_MAX];

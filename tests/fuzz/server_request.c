@@ -66,7 +66,7 @@ void whit_web_close(whit_web_server *server)
     (void)server;
 }
 
-/* ---- one request ------------------------------------------------------------------------------------- */
+/* ---- the handling of a request ----------------------------------------------------------------------- */
 
 /* Returns the next line, with its line feed replaced by a zero byte; NULL at the end. */
 static char *next_line(char **at, const char *end)

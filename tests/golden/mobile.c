@@ -121,7 +121,7 @@ static void layers_have_the_golden_integers(void **state)
     whit_safetensors_close(set);
 }
 
-/* ---- one hash -------------------------------------------------------------------------------- */
+/* ---- equal logits over levels and threads ---------------------------------------------------- */
 
 static uint64_t hash_logits(const whit_model *model, const whit_session_options *options, uint32_t split)
 {

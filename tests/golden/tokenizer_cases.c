@@ -342,7 +342,7 @@ static void json_components(void **state)
     }
 }
 
-/* ---- the other formats --------------------------------------------------------------------- */
+/* ---- tokenizer.model and GGUF files -------------------------------------------------------- */
 
 static void sentencepiece_llama_2(void **state)
 {

@@ -36,7 +36,7 @@ static void assert_same_acts(const trial *t, const whit_acts acts[2], uint8_t *c
     if (memcmp(acts[0].sums, acts[1].sums, n_steps * 4)) fail_msg("%s: sums differ", t->name);
 }
 
-/* ---- one function per signature ------------------------------------------------------------- */
+/* ---- comparison functions, one per signature ------------------------------------------------ */
 
 static void compare_quantise(const trial *t)
 {

@@ -738,7 +738,7 @@ static void environment_is_set_and_given_back(void **state)
     uint64_t odd = host | 0x8040 | 0x2000; /* flush to zero, subnormal inputs are zero, round down */
 #elif defined(__riscv)
     const float when_odd = 0x1p-140f; /* RISC-V has no flush to zero */
-    uint64_t odd = host | 2u << 5;    /* round down */
+    uint64_t odd = host | 2u << 5;    /* the rounding mode "down" */
 #else
     const float when_odd = 0;
     uint64_t odd = host | 1u << 24 | 2u << 22;

@@ -64,7 +64,7 @@ static bool can_open(const char *path, int flags)
     return fd >= 0;
 }
 
-/* ---- reading what is not its own ------------------------------------------------------------- */
+/* ---- reading outside the folder -------------------------------------------------------------- */
 
 static bool read_key(void)
 {
@@ -239,7 +239,7 @@ static bool run_other_copied_name(void)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* ---- changing what is not its own ------------------------------------------------------------ */
+/* ---- changing things outside the folder ------------------------------------------------------ */
 
 static bool write_git(void)
 {

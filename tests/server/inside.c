@@ -34,7 +34,7 @@ static struct sockaddr_un elsewhere_local;
 static atomic_int stop, reload;
 static bool sees_cuts;
 
-/* ---- what is tried --------------------------------------------------------------------------------- */
+/* ---- ways out -------------------------------------------------------------------------------------- */
 
 /* These ways return -1 with errno if they are refused. */
 static int at(const char *folder, const char *name, int flags)

@@ -158,7 +158,7 @@ static size_t check_calls(const whit_chat_template *chat, const whit_buf *answer
     return n_calls;
 }
 
-/* ---- what may be written ------------------------------------------------------------------------- */
+/* ---- accepted calls ------------------------------------------------------------------------------ */
 
 static void required_calls_are_made(void **state)
 {
@@ -536,7 +536,7 @@ static void what_is_taken_of_gemma(void **state)
     whit_chat_template_close(chat);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------------- */
 
 static void refusals_name_the_place(void **state)
 {

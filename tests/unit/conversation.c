@@ -657,7 +657,7 @@ static void every_allocation_may_fail(void **state)
     unlink(saved_path);
 }
 
-/* ---- what is present needs no feeding -------------------------------------------------------- */
+/* ---- tokens that the session has already ----------------------------------------------------- */
 
 static void present_tokens_must_be_there(void **state)
 {

@@ -94,7 +94,7 @@ static void test_deaf_server(void **state)
     rmdir(folder);
 }
 
-/* Converts offsets in a long line to the servers' counts (UTF-16 units) and back. */
+/* Converts offsets in a long line to UTF-16 units, as servers count, and back. */
 static void test_places(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static int set_up(void **state)
     whit_error error;
     char path[64];
     whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
-    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* huge pages would count untouched memory */
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* with huge pages, untouched memory counts */
     if (random_model_make(MODEL, &writer, &config, &error) != WHIT_OK) return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
     return whit_model_open(path, &options, &model, &error) == WHIT_OK ? 0 : -1;
@@ -487,7 +487,7 @@ static void packed_caches_are_what_places_give(void **state)
     reference_close(&r);
 }
 
-/* ---- what it costs --------------------------------------------------------------------------- */
+/* ---- memory and equal bits ------------------------------------------------------------------- */
 
 /* Returns the blocks in use in the class of cache that has most of them. */
 static uint32_t blocks_in_use(const whit_session *session)

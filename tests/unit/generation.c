@@ -15,7 +15,7 @@ enum { N = 8, LOG_BYTES = 1 << 14, N_CTX = 192 };
 static whit_model *model;
 static whit_adapter *adapters[2];
 
-/* ---- what a generation says ------------------------------------------------------------------ */
+/* ---- logs of generations --------------------------------------------------------------------- */
 
 /* All events in order, as bytes: ids, text, log-probabilities, the end. */
 struct log {

@@ -13,7 +13,7 @@
 #include "format/gguf.h"
 #include "kernels/codec.h"
 
-/* ---- one element at a time, as the format descriptions say it ------------------------------- */
+/* ---- formulas for single elements, from the format descriptions ----------------------------- */
 
 static int trit(int byte, int n)
 {

@@ -113,7 +113,7 @@ static bool exists(const struct fixture *f, const char *file)
     return access(in_store(f, file), F_OK) == 0;
 }
 
-/* ---- what works ----------------------------------------------------------------------------- */
+/* ---- successful pulls ----------------------------------------------------------------------- */
 
 static bool append_name(void *user, const char *name)
 {

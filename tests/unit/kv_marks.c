@@ -197,7 +197,7 @@ static void one_prompt_serves_eight(void **state)
         feed(session, 0, PROMPT, 0, PROMPT);
         assert_ok(whit_session_mark(session, 0, &error), error);
         n_fed = 0;
-        feed(session, 0, N, 8, PROMPT); /* longer than what is shared */
+        feed(session, 0, N, 8, PROMPT); /* sequence 0 is longer than the shared part */
         for (uint32_t q = 1; q < N_SEQUENCES; q++) {
             assert_ok(whit_session_share(session, 0, q, PROMPT, &error), error);
             assert_int_equal(whit_session_position(session, q), PROMPT);

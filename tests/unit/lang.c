@@ -376,7 +376,7 @@ static void test_long_operations(void **state)
     } cases[] = {
         {"let v = range(1000000) * 0.001\n", "v = tanh(v)\n", "while 1 { v = tanh(v) }", 1000000},
         {"let v = sin(range(1000000))\n", "v = sort(v)\n", "while 1 { v = sort(v) }",
-         6 * 1000000} /* three digits, counted and moved */,
+         6 * 1000000} /* three passes over digits, which count and move */,
         {"let v = range(1000000)\n", "let q = quat(v)\n", "while 1 { let q = quat(v) }", 3 * 1000000},
         {"let v = range(30) / 7\n", "for i in 0..1000 { print v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v }\n",
          "while 1 { print v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v }", 16 * 30 * 1000},
@@ -443,7 +443,8 @@ static void test_session(void **state)
         assert_int_not_equal(LOAD("{ let w = [1, 2]; g(0) }"), WHIT_OK); /* the block's w is not visible in g */
         assert_non_null(strstr(error.message, "'w' is not defined"));
         assert_ok(LOAD("fn h(x) { if x > 5 { return x }\n let y = h(3); let z = ~x; return z + y }"), error);
-        for (int round = 0; round < 2; round++) { /* half checked the first time */
+        /* the first check of h fails halfway; the second must fail in the same way */
+        for (int round = 0; round < 2; round++) {
             assert_int_not_equal(LOAD("h(1.5)"), WHIT_OK);
             assert_string_equal(error.message, "t:2:25: '~' needs an integer, not a float");
         }

@@ -78,7 +78,7 @@ static const char *write_lora(const lora *l, const char *config)
     return in_folder("lora");
 }
 
-/* ---- what they compute ---------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 static double *doubles(const lora_tensor *tensor)
 {
@@ -173,7 +173,7 @@ static void equals_dense_weights(void **state)
     whit_model_close(model);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
 static void refused(const whit_model *model, const char *path, const char *words)
 {

@@ -20,7 +20,7 @@
 
 static char folder[] = "/tmp/whit-memory-XXXXXX", gguf_path[64], ndf_path[64];
 
-/* ---- every malloc of the process, where no sanitizer owns it --------------------------------- */
+/* ---- every malloc of the process, unless a sanitizer replaces it ----------------------------- */
 
 static long n_mallocs, malloc_fails_at = -1;
 

@@ -50,7 +50,7 @@ static whit_status open_vocabulary(void *user, whit_error *error)
 }
 
 struct text {
-    const char *source, *wanted; /* what the grammar must accept */
+    const char *source, *wanted; /* wanted: a text that the grammar must accept */
 };
 
 static int32_t byte_token(char byte)

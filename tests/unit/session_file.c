@@ -478,7 +478,7 @@ static void replay_tells_another_tail(void **state)
     whit_ndf_log_close(&log);
     assert_int_equal(tail.n_tokens, 89);
     size_t at = (size_t)(tail.offset + tail.n_bytes - 1);
-    while (!bytes[at]) at--; /* among the sinks, which come last */
+    while (!bytes[at]) at--; /* finds a byte of the sinks, which come last */
     bytes[at] ^= 2;
     ndf_reseal(bytes, n);
     assert_ok(whit_write_file(path, bytes, n, &error), error);

@@ -286,7 +286,7 @@ static void a_screened_head_has_the_same_largest_logits(void **state)
     whit_model_close(model);
 }
 
-/* ---- what travels, and what a rank has ------------------------------------------------------- */
+/* ---- messages, bytes, and the parts of a rank ------------------------------------------------ */
 
 /* Returns the bytes that all ranks together receive of a value, without their own shares: f32, or (group not 0) int8 in
  * groups with a scale and a sum each. */

@@ -81,7 +81,7 @@ static void close_world(struct world *w)
     whit_params_free(&w->params);
 }
 
-/* ---- one operation -------------------------------------------------------------------------- */
+/* ---- single operations ---------------------------------------------------------------------- */
 
 enum { WIDTH = 24, HEAD = 4, TAPS = 3 };
 
@@ -646,7 +646,7 @@ static void dead_values_have_no_gradients(void **state)
         whit_graph_output(g, y, y);
         assert_ok(whit_graph_finish(g), w.error);
         open_tape(&w, false, 1);
-        /* Old content of the memory in which gradients are not written. */
+        /* Fills the memory with NaN, as old content where no gradient is written. */
         for (size_t i = 0; i < w.tape.arena_bytes / sizeof *w.tape.arena; i++) w.tape.arena[i] = NAN;
         run_gradients(&w);
         if (!dead) {
@@ -718,7 +718,7 @@ static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input, float sh
 {
     struct world w = {.config = {.rope_dim = 0, .rope_theta = 100}};
     enum { IN = 160 };                                    /* the last group is short */
-    uint32_t n_out = kind == WHIT_SCALE_TENSOR ? 28 : 12; /* more than what is summed up at once */
+    uint32_t n_out = kind == WHIT_SCALE_TENSOR ? 28 : 12; /* more outputs than are summed at once */
     whit_params_begin(&w.params, NULL);
     add(&w, "table", VOCAB, IN);
     whit_tensor_type type = coded_type(codec, kind, n_out, IN);

@@ -28,7 +28,7 @@ static int n_entries(void)
 {
     DIR *folder = opendir(test_folder);
     assert_non_null(folder);
-    int n = -2; /* "." and ".." */
+    int n = -2; /* the entries "." and ".." do not count */
     while (readdir(folder)) n++;
     closedir(folder);
     return n;

@@ -47,8 +47,8 @@ typedef struct whit_acp_host {
     void *user;
 } whit_acp_host;
 
-/* Serves an editor until its input ends or *stop is set. Errors: memory, limit (too many messages at once, or no
- * thread). */
+/* Answers the requests of an editor until its input ends or *stop is set. Errors: memory, limit (too many messages at
+ * once, or no thread). */
 whit_status whit_acp_serve(const whit_acp_host *host, whit_error *error);
 
 #endif

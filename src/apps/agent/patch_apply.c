@@ -284,9 +284,9 @@ static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_pat
     return false;
 }
 
-/* Returns whether a hunk's new text is specific enough to show, if the file contains it, that the hunk was applied
- * before. It is with a context line that has a letter or digit, or with an added one in a text of three lines or more;
- * a single bracket or statement may occur anywhere. */
+/* Returns whether a hunk's new text is so specific that a file which contains it must have had the hunk applied: it has
+ * a context line with a letter or digit, or at least three lines, of which an added one has a letter or digit. A single
+ * bracket or statement may occur anywhere. */
 static bool says_enough(const job *j, const whit_patch_hunk *hunk)
 {
     size_t n_kept = 0, n_added = 0, n = n_on_side(j, hunk, '+');

@@ -10,7 +10,7 @@
 
 #define WHIT_TOOL_RESULT_BYTES 16384 /* maximum size of a result in bytes; a longer one is cut, with a note */
 
-#define WHIT_TOOL_AGENT "agent" /* name of the tool that starts a sub-agent, which loop.c handles */
+#define WHIT_TOOL_AGENT "agent" /* name of the tool that starts a sub-agent; run by loop.c */
 
 typedef struct whit_tool_place {
     const char *project; /* the project's folder, with links resolved */

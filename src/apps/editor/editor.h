@@ -45,8 +45,8 @@ void whit_editor_arrange(whit_editor *editor, whit_arrangement how, int n_column
 /* Runs a line as typed after vi's ':', such as "%s/a/b/ | w", even if vi's keys are off. */
 void whit_editor_line(whit_editor *editor, const char *line);
 
-/* Handles a key. For WHIT_KEY_PASTE `paste` is the pasted text, or NULL if it was too long; for all other keys it is
- * NULL. */
+/* Runs the command of a key, or inserts its character. For WHIT_KEY_PASTE `paste` is the pasted text, or NULL if it was
+ * too long; for all other keys it is NULL. */
 void whit_editor_key(whit_editor *editor, whit_key key, const char *paste, size_t n_paste);
 void whit_editor_draw(whit_editor *editor, whit_screen *screen);
 bool whit_editor_is_done(const whit_editor *editor);

@@ -68,9 +68,9 @@ bool ed_language_add(struct whit_editor *e, const char *language, const char *co
 void ed_language_close(struct whit_editor *e);
 /* Starts the current document's server and sends it the typed changes. Returns true if it did one of both. */
 bool ed_language_update(struct whit_editor *e);
-/* Reads and handles the servers' messages. Returns true if the screen must be redrawn. */
+/* Reads the servers' messages and carries them out. Returns true if the screen must be redrawn. */
 bool ed_language_pump(struct whit_editor *e);
-/* Handles one message of a server. Declared here for fuzzers, too. */
+/* Carries out one message of a server. Declared here for fuzzers, too. */
 void ed_language_message(struct whit_editor *e, struct ed_server *server, const json_t *message);
 
 /* Must be called when the document has changed, when it was saved, and before it is freed. */

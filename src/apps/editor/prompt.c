@@ -358,7 +358,7 @@ static void cancel(ed *e)
     ed_prompt_close(e);
 }
 
-/* Handles a one-letter answer. */
+/* Carries out a one-letter answer to the open question. */
 static void answer_letter(ed *e, uint32_t letter)
 {
     ed_prompt_kind kind = e->prompt.kind;

@@ -94,7 +94,7 @@ void ed_jump_push(ed *e);
 void ed_run(ed *e, int command);
 int ed_command_find(const char *name);
 void ed_check_journal(ed *e);
-/* Handles a key or paste as if it had been typed. */
+/* Runs a key or inserts a paste, as if it had been typed. */
 void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 
 /* These functions are in welcome.c. */

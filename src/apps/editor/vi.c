@@ -471,7 +471,7 @@ static void refuse_key(ed *e, uint32_t prefix)
     finish_command(e);
 }
 
-/* Handles the key after a prefix, or the argument of a key. */
+/* Runs the key after a prefix, or a key whose argument is the given key. */
 static void pending_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;

@@ -193,9 +193,9 @@ static int digit_value(uint32_t code)
     return letter >= 'a' && letter <= 'f' ? (int)letter - 'a' + 10 : 99;
 }
 
-/* Handles a key after Ctrl-V: up to three decimal digits, o and three octal digits, x and two, u and four or U and
- * eight hexadecimal digits, or any other key. Returns false if this key ends the number and must be handled as
- * usual. */
+/* Reads a key after Ctrl-V, and inserts the character when its number is complete: up to three decimal digits, o and
+ * three octal digits, x and two, u and four or U and eight hexadecimal digits; any other key is inserted itself.
+ * Returns false if this key ends the number and must be run as usual. */
 static bool literal_key(ed *e, whit_key key)
 {
     static const struct {
@@ -297,7 +297,7 @@ void ed_vi_paste_typed(ed *e, const char *text, size_t n)
     ed_paste(e, text, n);
 }
 
-/* Handles a key in insert or replace mode. Returns false if the key is not one of vi's. */
+/* Runs a key in insert or replace mode. Returns false if the key is not one of vi's. */
 bool ed_vi_insert_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
