@@ -380,7 +380,7 @@ static void choose_options(life *l)
     for (uint32_t q = 0; q < SEQUENCES_MAX; q++) l->sequences[q].text = below(l, N_TEXTS);
 }
 
-/* Returns the next token of a sequence. There are few texts, so that many lives need the same rows. */
+/* Returns the next token of a sequence. There are few different texts, so that many sessions compare the same rows. */
 static int32_t next_id(life *l, const sequence *q, bool is_strange)
 {
     if (is_strange) return (int32_t)below(l, l->m->config.n_vocab);

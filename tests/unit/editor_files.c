@@ -140,9 +140,9 @@ static void test_recovery(void **state)
     whit_range changed;
     assert_true(whit_buffer_undo(buffer, &changed, NULL));
     assert_text(buffer, "base\ntyped\n");
-    crash(buffer); /* the undo step is in the journal, too */
+    crash(buffer); /* the journal contains the undo step, too */
 
-    write_file(path, "others\n"); /* so is the base: other programs may write */
+    write_file(path, "others\n"); /* the journal contains the base: others may write */
     buffer = open_buffer(path);
     assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
     whit_buffer_recover(buffer);
@@ -150,7 +150,7 @@ static void test_recovery(void **state)
     assert_true(whit_buffer_redo(buffer, &changed, NULL));
     assert_text(buffer, "base\ntyped\nagain\n");
     whit_error error;
-    assert_true(whit_buffer_is_conflicting(buffer)); /* their text is not overwritten unasked */
+    assert_true(whit_buffer_is_conflicting(buffer)); /* the other text is not overwritten unasked */
     assert_int_equal(whit_buffer_save(buffer, false, &error), WHIT_ERROR_ARGUMENT);
     assert_file(path, "others\n");
     assert_ok(whit_buffer_save(buffer, true, &error), error);

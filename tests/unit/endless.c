@@ -46,7 +46,7 @@ static int set_up(void **state)
     whit_error error;
     char path[64];
     whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
-    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* with huge pages, untouched memory counts */
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* huge pages make untouched memory resident */
     if (random_model_make(MODEL, &writer, &config, &error) != WHIT_OK) return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
     return whit_model_open(path, &options, &model, &error) == WHIT_OK ? 0 : -1;
@@ -584,7 +584,7 @@ static void read_on(whit_kv_type kv, whit_model *prose, const int32_t *ids, size
     assert_int_equal(n_live, live);
     assert_int_equal(n_calls, calls);
 #ifndef __SANITIZE_ADDRESS__                           /* the sanitizer's own tables grow */
-    assert_true(resident_bytes() <= resident + 65536); /* for stacks and output */
+    assert_true(resident_bytes() <= resident + 65536); /* room for stacks and output */
 #endif
     whit_session_close(session);
 }

@@ -268,7 +268,7 @@ static void cut_connections_are_taken_up(void **state)
     assert_non_null(strstr(log, "range=bytes=200000- if-range=\""));
 
     assert_ok(whit_hub_store_remove(f->cache, "name", &(whit_hub_removed){0}, &f->error), f->error);
-    f->files[1].no_length = true; /* then a cut looks like the file's end */
+    f->files[1].no_length = true; /* a cut cannot be told from the file's end */
     f->files[1].n_cuts = 2;
     assert_ok(pull(f, "owner/name"), f->error);
     assert_file_is(f, "model.safetensors", f->large, LARGE_BYTES);

@@ -46,7 +46,7 @@ static void packed_caches_are_small(void **state)
     static const struct {
         const char *name;
         whit_kv_type type;
-        double share, share_of_prompts; /* of f16's bytes at 8,192 tokens, at most */
+        double share, share_of_prompts; /* maximum share of f16's bytes at 8,192 tokens */
         uint32_t n_times;               /* least multiple of f16's sequences in 1 GiB */
     } types[] = {{"k4v2", WHIT_KV_K4V2, 0.23, 0.289, 4},
                  {"k2v2", WHIT_KV_K2V2, 0.165, 0.228, 5},

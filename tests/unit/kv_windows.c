@@ -78,7 +78,7 @@ static void memory_is_that_of_the_window(void **state)
     options.n_ctx_tokens = 1024;
     options.n_batch_tokens = 1024; /* a pass as long as the context needs all keys of the context */
     assert_ok(whit_session_predict_bytes(model, &options, NULL, 0, &whole_bytes, &error), error);
-    assert_true(long_bytes - short_bytes <= (65536 - 1024) * (sizeof(int32_t) + 1)); /* for ids and tables */
+    assert_true(long_bytes - short_bytes <= (65536 - 1024) * (sizeof(int32_t) + 1)); /* token ids and tables */
     whit_session *session = open_session(1, 64);
     const whit_kv_class *class = &session->kv.classes[0];
     assert_int_equal(session->kv.n_classes, 1);

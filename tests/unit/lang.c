@@ -399,8 +399,8 @@ static void test_long_operations(void **state)
         }
 }
 
-/* Variables and functions persist between loads. A load that fails to be checked changes nothing; lines that ran before
- * a failure count. */
+/* Variables and functions persist between loads. A load that fails to be checked changes nothing; the effects of lines
+ * that ran before a failure remain. */
 static void test_session(void **state)
 {
     (void)state;

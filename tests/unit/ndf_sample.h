@@ -7,8 +7,8 @@
 
 typedef struct ndf_sample_options {
     uint32_t n_tensors;      /* default 5 */
-    uint64_t row_bytes;      /* of each tensor's codes; default 200 */
-    uint64_t max_data_bytes; /* of a file; 0: the model is not split */
+    uint64_t row_bytes;      /* bytes per row of codes; default 200 */
+    uint64_t max_data_bytes; /* limit of DATA in a file; 0: not split */
     bool reversed;           /* the same model in another order of declaration, with other provenance */
     const whit_allocator *allocator;
 } ndf_sample_options;

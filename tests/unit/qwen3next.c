@@ -15,7 +15,7 @@
 struct shape {
     const char *folder;
     uint32_t n_layers, interval, head_dim, n_heads, n_kv_heads, n_ff, n_experts, n_used, n_expert_ff, n_shared_ff;
-    uint32_t n_key_heads, n_value_heads, dim; /* of the delta rule; keys and values have the same dimension */
+    uint32_t n_key_heads, n_value_heads, dim; /* heads and dimension of the delta rule */
     bool is_tied;
 };
 

@@ -285,7 +285,7 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
     case WHIT_PLAN_GATE: expected->gates += n; break;
     case WHIT_PLAN_CONV: expected->convs += n * ((width + 255) / 256); break; /* runs of 256 channels */
     case WHIT_PLAN_DELTA:
-        expected->norms += 2 * n * step->n_heads; /* of queries and keys */
+        expected->norms += 2 * n * step->n_heads; /* norms of queries and keys */
         expected->deltas += n * step->n_heads * step->value_dim;
         break;
     case WHIT_PLAN_NORM_ACTS:

@@ -461,7 +461,7 @@ static void recurrent_layers_exchange_as_attention(void **state)
 {
     static const struct {
         const char *name;
-        uint64_t received; /* by the first of two ranks; 0: not counted */
+        uint64_t received; /* bytes that rank 0 of 2 receives; 0: not counted */
     } models[] = {
         /* Half of each value, but all of the attention's, which has one KV head. */
         {"qwen35-hybrid", 4 * (3 * (64 + 64 + 32 + 64) + 128 + 64 + 32 + 64 + 256)},

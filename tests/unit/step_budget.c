@@ -16,7 +16,7 @@ enum { MS = 1000000 };
 /* A model of a machine: a step takes `fixed` ns plus the given ns for each column and each prompt token. */
 struct machine {
     uint64_t fixed, column, prompt;
-    uint32_t steep_from; /* in shorter pieces, prompt tokens cost twice as much */
+    uint32_t steep_from; /* pieces of fewer prompt tokens cost twice as much */
     uint32_t n_steps, disturbed_each;
     uint64_t deep; /* additional ns of a prompt token for each 1,024 positions before it */
 };

@@ -17,7 +17,7 @@
 /* Replaces PCRE2's function for the library: with `no_jit` patterns are interpreted, as on systems that forbid memory
  * which is both written and executed. */
 static bool no_jit;
-static int n_texts_wanted; /* for each tokenizer; 0: a few */
+static int n_texts_wanted; /* texts for each tokenizer; 0: a few */
 
 int __real_pcre2_jit_compile_8(pcre2_code_8 *code, uint32_t options);
 int __wrap_pcre2_jit_compile_8(pcre2_code_8 *code, uint32_t options);

@@ -119,7 +119,7 @@ static void patterns_mean_what_oniguruma_means(void **state)
     assert_true(matches("x(?:(?i)a|b)", "xB"));
     assert_true(matches("x|(?i)c|d", "D"));
     assert_true(matches("a(?i)b", "aB"));
-    assert_true(matches("(?:a(?i)b)|c", "c")); /* its group ends before the alternative */
+    assert_true(matches("(?:a(?i)b)|c", "c")); /* (?i) applies only to its group */
     assert_false(matches("(?:a(?i)b)|c", "C"));
     assert_true(matches("a{b", "a{b"));
     assert_true(matches("[a[bc]]+", "abc"));

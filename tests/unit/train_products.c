@@ -55,7 +55,7 @@ static void check_product(whit_precision precision, size_t m, size_t n, size_t k
     struct matrix b = random_matrix(&rng, transpose_b ? n : k, transpose_b ? k : n, 0);
     struct matrix before = random_matrix(&rng, m, n, 5);
     size_t bytes = m * before.stride * sizeof(float);
-    float *c[4]; /* by one worker; shared by one, two and three */
+    float *c[4]; /* by one worker, and shared by 1, 2 and 3 workers */
     assert_ok(whit_blas_open(&blas, precision, whit_loops_find(), whit_blas_elems(n, k), whit_blas_elems(n, k), 3, NULL,
                              &error),
               error);

@@ -27,11 +27,11 @@ typedef enum whit_record_kind {
 
 typedef struct whit_record {
     whit_record_kind kind;
-    uint64_t offset, n_removed; /* of an edit */
+    uint64_t offset, n_removed; /* edit: place and removed bytes */
     /* edit: the inserted bytes; base: the text's bytes, NULL if the record does not contain them */
     const uint8_t *data;
     size_t size_bytes;
-    whit_file_identity identity; /* of a base or saved record */
+    whit_file_identity identity; /* base or saved record: the file */
     bool has_mark;               /* base: the file has a byte order mark, which `data` does not include */
 } whit_record;
 
