@@ -184,7 +184,7 @@ static void themes(void **state)
     assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_KEYWORD].ink), 4);
     assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_FUNCTION].ink), 3);
     assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_COMMENT].ink), WHIT_COLOR_NONE);
-    for (int code = 16; code < 256; code++) { /* each of the 256 colours maps to itself */
+    for (int code = 16; code < 256; code++) { /* each of the colours 16 to 255 maps to itself */
         static const int levels[] = {0, 0x5F, 0x87, 0xAF, 0xD7, 0xFF};
         int cube = code - 16, grey = 8 + 10 * (code - 232);
         int color =
