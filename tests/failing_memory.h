@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An allocator that fails after n allocations and counts blocks that are not freed. It fills new blocks with NaNs and
- * -1s, so that a read before the first write gives a wrong result:
+ * An allocator of which one allocation fails, the one after the first n, and which counts blocks that are not freed. It
+ * fills new blocks with NaNs and -1s, so that a read before the first write gives a wrong result:
  *     struct failing failing = {.n_left = n};
  *     whit_allocator allocator = {failing_alloc, failing_free, &failing}; */
 #ifndef WHIT_TESTS_FAILING_MEMORY_H

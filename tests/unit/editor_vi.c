@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests vi's keys: the text and the cursor ('|') after a sequence of keys. The first table was made by Vim 9.0
- * (autoindent, shiftwidth=4, expandtab, smartcase) with the same keys; the second has cases in which the editor
- * differs from Vim. */
+ * (autoindent, shiftwidth=4, expandtab, smartcase) with the same keys; the second states what this editor does, which
+ * may differ from Vim. */
 #include "test.h"
 
 #include "editor/editor.h"

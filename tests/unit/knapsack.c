@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compares the solution for a budget of bits with a search of all combinations. */
+ * Compares the knapsack solution for a budget of bits with a search of all combinations. */
 #include "compress/knapsack.h"
 #include "test.h"
 

@@ -362,8 +362,9 @@ static json_t *read_server(const json_t *server)
     return made;
 }
 
-/* Reads the MCP servers that the editor passes. Characters of a server's name that a tool name may not contain become
- * '-'. Returns false with the reason if it refuses a server. */
+/* Reads the MCP servers that the editor passes. A server's name, which becomes part of its tools' names, is cut to 32
+ * characters, and those that are not letters or digits become '-'. Returns false with the reason if it refuses a
+ * server. */
 static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
 {
     size_t i;

@@ -12,8 +12,8 @@
 #define LINES_MAX  400
 #define MAP_TOKENS 3000
 
-/* Caches the last decision of is_hidden(). A file is hidden if a model must not read it, or if a link leads from it out
- * of the project. Results come grouped by file, and each decision reads the disk, so caching one file is enough. */
+/* Caches the last decision of is_hidden(). A file is hidden if a model must not read it, or if its path leads through a
+ * link out of the project. Each decision reads the disk; results come grouped by file, so one cached file is enough. */
 struct hiding {
     const char *project;
     char file[PATH_MAX];

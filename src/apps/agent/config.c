@@ -95,7 +95,7 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
         else if (strcmp(key, "command_seconds") == 0) {
             json_int_t seconds = json_integer_value(value);
             if (seconds < 1 || seconds > 86400) return wrong(error, name, key, "a number of seconds, 1 to 86400");
-            /* a project may shorten the time limit of the user's file, but not extend it */
+            /* a project cannot extend the time limit of the user's file, if that sets one */
             if (!is_projects || !config->command_s || seconds < config->command_s)
                 config->command_s = (uint32_t)seconds;
         } else if (is_projects) {

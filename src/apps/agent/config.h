@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Reads the settings of an agent: a JSON object in the user's configuration folder, and another in the project.
  *
- * The project's file may come from a stranger, so it cannot extend what is allowed: it can set checks, which are
- * commands that run in the sandbox, and shorten the time limit of commands. Only the user's file can set folders
- * that commands may read and MCP servers that are started. */
+ * The project's file may come from a stranger, so it cannot extend what the user allows. It can add checks, which are
+ * commands that run in the sandbox, and set the time limit of commands; a longer limit than the user's file sets has
+ * no effect. Only the user's file can set folders that commands may read and MCP servers that are started. */
 #ifndef WHIT_AGENT_CONFIG_H
 #define WHIT_AGENT_CONFIG_H
 

@@ -377,8 +377,8 @@ static size_t private_key_bytes(const char *text, size_t n)
     return end ? (size_t)(end - text) + 8 : at;
 }
 
-/* Returns whether a token may begin at text[at]. It may not within a word, but it may directly after an escape sequence
- * that ends in a letter or digit: "\n" and "\u003d" in JSON, "%3D" in URLs, terminal colours (ESC [ 3 2 m). */
+/* Returns whether a token may begin at text[at]: not within a word, but directly after an escape sequence that ends in
+ * a letter or digit: "\n" and "\u003d" in JSON, "%3D" in URLs, terminal colours (ESC [ 3 2 m). */
 static bool begins_word(const char *text, size_t at)
 {
     if (at == 0 || !is_token_char(text[at - 1])) return true;

@@ -9,8 +9,8 @@
 
 typedef struct whit_agent_messages {
     json_t *list;
-    /* maximum size of the messages' contents in bytes; before it is reached, older results are replaced by one line
-     * each */
+    /* limit on the size of the messages' contents in bytes; whit_agent_messages_shorten() replaces older results by one
+     * line each if it is exceeded */
     size_t limit_bytes;
 } whit_agent_messages;
 

@@ -42,7 +42,8 @@ bool whit_rpc_refuse(whit_rpc *rpc, const json_t *id, int code, const char *mess
 bool whit_rpc_ask(whit_rpc *rpc, const char *method, json_t *params, int64_t *id);
 bool whit_rpc_is_reply(const json_t *message, int64_t id);
 /* Sends a request and returns the reply, which the caller owns. While it waits, it answers pings, refuses other
- * requests and drops notifications. Returns NULL if no reply came within timeout_ms or the other side has ended. */
+ * requests and drops notifications. Returns NULL if no reply came within timeout_ms, whatever else arrived meanwhile,
+ * or if waiting was cancelled, or the other side has ended. */
 json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int timeout_ms);
 void whit_rpc_free(whit_rpc *rpc);
 

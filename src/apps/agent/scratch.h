@@ -3,8 +3,8 @@
  *
  * Files that .gitignore excludes, version control's own files, .env files and keys are not copied. A file is copied
  * again if size, times or inode show that the project's file or its copy has changed; a command cannot forge the
- * change time. Copies are reflinks if the file system supports them. Links that commands left in the copy are never
- * followed when files are written there. */
+ * change time. Copies are reflinks if the file system supports them. Files and links that commands left in the copy are
+ * not trusted: a file is written only after the entry of its name was removed, and links are never followed. */
 #ifndef WHIT_AGENT_SCRATCH_H
 #define WHIT_AGENT_SCRATCH_H
 

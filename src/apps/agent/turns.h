@@ -2,10 +2,10 @@
  * The journal of an agent's turns: the content of every file before and after each turn, so that any turn can be
  * undone, also after the program was killed during one.
  *
- * The journal is a chain of .ndf frames (type JOURNAL), linked by hashes, in the user's state folder, not in the
- * project. Before a turn writes its first file, a frame with both contents of every file is written and flushed;
- * another frame ends the turn. A turn without an end frame is rolled back when the journal is next opened. Undo
- * never overwrites a file that has changed since the turn: it names the file and stops. */
+ * The journal is a chain of .ndf frames (type JOURNAL), linked by hashes, each with its commit record, in the user's
+ * state folder, not in the project. Before a turn writes its first file, a frame with both contents of every file is
+ * written and flushed; another frame ends the turn. A turn without an end frame is rolled back when the journal is
+ * next opened. Undo never overwrites a file that has changed since the turn: it names the file and stops. */
 #ifndef WHIT_AGENT_TURNS_H
 #define WHIT_AGENT_TURNS_H
 
@@ -55,7 +55,7 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < wh
 
 /* Writes a turn: its frame to the journal, then the files, then the end frame. Fails with WHIT_ERROR_ARGUMENT, before
  * anything is written, if a file no longer equals `before`. On any failure the files keep or get back their old
- * contents. */
+ * contents; if restoring them fails, too (WHIT_ERROR_IO), the next whit_turns_open() rolls the turn back. */
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error);
 /* Returns the reason why the last turn was not committed under refs/whit, or NULL if it was committed or there is no
@@ -77,8 +77,8 @@ whit_status whit_project_read(const char *project, const char *path, whit_buf *c
 /* Returns a digest of the place to which a path currently leads with links followed; it differs after a folder of the
  * path was replaced by a link to another place. Returns 0 if the path is not valid in the project. */
 uint64_t whit_project_place(const char *project, const char *path);
-/* Checks that the path has no "." or ".." and that its folder, with links followed, is in the project. Errors:
- * argument, io. */
+/* Checks that the path is plain (whit_agent_path_is_plain) and that its folder, with links followed, is in the project.
+ * Errors: argument, io. */
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error);
 
 #endif

@@ -49,8 +49,9 @@ bool whit_file_has_mark(const void *data, uint64_t size_bytes);
  * that is not writable), the text is written in place instead, after a complete copy to `spare`, which stays there if
  * the write is interrupted. `source` (may be NULL) is the file that contains the text's original pieces: if parts of it
  * were lost, saving is refused; if it has a byte order mark, one is written. Before the call *identity is the file's
- * known state, afterwards the saved state. A failed save in place may change the file's time but not its bytes;
- * *identity is then updated if it was correct before. */
+ * known state, after success the saved state. If a save in place fails because the file cannot grow (a full disk), the
+ * file keeps its bytes, and *identity gets its new time if it was correct before. If it fails later, the file may be
+ * partly overwritten, and `spare` stays. */
 whit_status whit_file_save(const char *path, const whit_text *text, const char *spare, const whit_file *source,
                            whit_file_identity *identity, whit_error *error);
 

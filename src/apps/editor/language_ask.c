@@ -232,8 +232,8 @@ void ed_language_answer(ed *e, const json_t *message)
         ed_complain(e, "%.300s", ed_server_error(message));
         return;
     }
-    /* A late answer is dropped if the text or the cursor has changed, or the text is not shown, so that it does not
-     * interrupt. */
+    /* A late answer must not interrupt: it is dropped if the text has changed or is not shown, if a prompt is open, or
+     * (same_place), if it is about the cursor's position and the cursor has moved. */
     bool here = e->window->doc == asked.doc && asked.doc->buffer->version == asked.version && !e->prompt.kind;
     bool same_place = here && ed_cursor(e)->offset == asked.offset;
     switch (asked.question) {

@@ -57,8 +57,8 @@ static bool is_shown(const struct ed_doc *doc, const char *path)
     return doc->buffer->path && !strcmp(doc->buffer->path, path);
 }
 
-/* Returns a place's document: an open one, the current preview, or a new copy of the file that is not in the list of
- * documents. */
+/* Returns a place's document: an open one, the current preview, or a new copy of the file, which is not in the list of
+ * documents and which the caller must store in results->peeked or free. */
 static struct ed_doc *doc_of(ed *e, const char *path)
 {
     struct ed_results *results = &e->results;

@@ -14,8 +14,9 @@ bool ed_servers_answer(ed *e, whit_key key);
 /* These functions of language.c and language_ask.c are described in language.h. */
 /* returns NULL if no server is configured for the document's language */
 struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc);
-/* Starts the server and sends it the document if necessary. `asked`: also if the document is large. Returns false if
- * the server does not have the document (yet). */
+/* Starts the server and sends it the document if necessary. Unless `asked`, new versions of a large document with
+ * unsaved changes, or while the server is slow to read, are not sent. Returns false if the server does not have the
+ * document (yet). */
 bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked);
 uint64_t ed_server_offset(const struct ed_server *server, const whit_text *text, const json_t *position);
 json_t *ed_server_position(const struct ed_server *server, const whit_text *text, uint64_t offset);

@@ -42,8 +42,8 @@ whit_status whit_text_adopt(whit_text *text, const uint8_t *data, uint64_t size_
  * NULL) gets the address of the copy, which is valid as long as the text is open. */
 whit_status whit_text_replace(whit_text *text, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
                               const uint8_t **kept, whit_error *error);
-/* Like whit_text_replace(), but inserts pieces without copying them. Their bytes must belong to this text or to
- * whit_text_adopt(). */
+/* Like whit_text_replace(), but inserts pieces without copying them. Their bytes must be those of this text, or bytes
+ * that stay valid as whit_text_adopt() requires. */
 whit_status whit_text_splice(whit_text *text, uint64_t offset, uint64_t n_remove, const whit_span *spans,
                              size_t n_spans, whit_error *error);
 

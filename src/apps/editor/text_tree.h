@@ -8,12 +8,14 @@
 #include "editor/text.h"
 
 #define TREE_FAN 32
-/* maximum size of a piece in bytes, since cutting a piece scans up to half of it for line feeds */
+/* maximum size of a piece in bytes, since cutting a piece scans up to half of it for line feeds; only the pieces of a
+ * huge file are larger (whit_text_adopt) */
 #define TREE_PIECE_BYTES 8192u
 #define TREE_INSERT_MAX  8u
 #define TREE_UNCOUNTED   UINT32_MAX
-/* Nodes are allocated in slabs. The first slab of each kind has TREE_SLAB_BYTES; each further slab has an eighth of the
- * sizes of all before it, at most TREE_SLAB_LAST_BYTES (a huge page). */
+/* Nodes are allocated in slabs. The first slab of each kind has TREE_SLAB_BYTES. The size of each further slab is the
+ * largest power of two that is at most an eighth of all slabs before it, but at least TREE_SLAB_BYTES and at most
+ * TREE_SLAB_LAST_BYTES (a huge page). */
 #define TREE_SLAB_BYTES      (64u << 10)
 #define TREE_SLAB_LAST_BYTES (2u << 20)
 

@@ -353,7 +353,7 @@ void ed_vi_substitute_chars(ed *e, struct ed_vi_call call)
     ed_vi_operate(e, 'c', (struct ed_vi_span){.begin = at, .end = to, .is_fixed = true});
 }
 
-/* Returns an offset in the last of `count` lines that begin with the line at `line`. */
+/* Returns an offset in the last of the lines to which the command's count extends, counted from the line at `line`. */
 static uint64_t last_counted_line(ed *e, uint64_t line)
 {
     uint64_t next;

@@ -398,8 +398,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
     free(text);
 }
 
-/* Runs :normal KEYS: plays the keys at the cursor, or in each line of a range. Lines are addressed by number, so edits
- * that add or remove lines move the later ones. */
+/* Runs :normal KEYS: plays the keys at the cursor, or in each line of a range. Lines are found by their numbers: if the
+ * keys add or remove lines, the following numbers mean other lines than before. */
 static void normal(ed *e, struct range range, const char *arguments)
 {
     struct ed_vi *vi = &e->vi;

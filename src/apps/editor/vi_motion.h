@@ -7,7 +7,7 @@
 
 /* These functions are in vi_motion.c. */
 bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span);
-uint64_t ed_vi_end(ed *e); /* returns the end of the last line: the offset of its line feed, or the end of the text */
+uint64_t ed_vi_end(ed *e); /* returns the end of the last line: the offset of its LF or CR LF, or of the text's end */
 uint64_t ed_vi_line_begin(ed *e, uint64_t at);
 uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* returns the end of the line: the offset of its CR LF or LF */
 uint64_t ed_vi_next_line(ed *e, uint64_t at); /* returns the beginning of the next line; ED_NONE in the last line */

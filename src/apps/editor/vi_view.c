@@ -46,8 +46,8 @@ static void scroll_rows(ed *e, int rows, bool with_cursor)
     }
 }
 
-/* Scrolls by half windows (C-d C-u), windows (C-f C-b) or rows (C-e C-y). The count is a number of rows, of windows and
- * of rows. */
+/* Scrolls by half windows (C-d C-u), windows (C-f C-b) or rows (C-e C-y). A count is the number of windows for C-f and
+ * C-b, and of rows for the others. */
 void ed_vi_scroll(ed *e, struct ed_vi_call call)
 {
     int n_rows = e->window->n_rows - 1, n = (int)(ed_vi_count(e) < 10000 ? ed_vi_count(e) : 10000);
