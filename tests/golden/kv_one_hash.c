@@ -80,8 +80,8 @@ static uint64_t hash_row(const float *row)
 }
 
 /* Feeds the tokens of text 0 that a sequence lacks of its first n, `split` per step. With neighbour >= 0, each step
- * also feeds as many tokens of another text to that sequence. Every row must have its hash in `rows`; with rows_are_new
- * the hashes are stored instead. */
+ * also feeds as many tokens of another text to sequence `neighbour`. Every row must have its hash in `rows`; with
+ * rows_are_new the hashes are stored instead. */
 static void feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t split, int neighbour, bool rows_are_new)
 {
     whit_error error;

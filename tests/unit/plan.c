@@ -151,7 +151,7 @@ static void values_that_live_together_lie_apart(void **state)
     whit_graph_free(&graph);
 }
 
-/* A step of several passes keeps rows of earlier passes in these slots: no other value may use them. */
+/* A step of several passes keeps rows of earlier passes in the slots of kept values: no other value may use them. */
 static void kept_values_have_slots_of_their_own(void **state)
 {
     (void)state;

@@ -135,7 +135,7 @@ static void ended_sequences_are_found(void **state)
     feed(session, 0, ids, 0, 70);
     assert_ok(whit_session_mount(session, 0, NULL, 0, &error), error);
     assert_ok(whit_session_reuse(session, 0, ids, 80, &n_present, &error), error);
-    assert_int_equal(n_present, 64); /* whole blocks only, not all 70 tokens */
+    assert_int_equal(n_present, 64); /* the block computed without the adapter, not the 70 tokens computed with it */
     /* The memory has four blocks: another text takes them all. */
     assert_ok(whit_session_truncate(session, 0, 0, &error), error);
     feed(session, 0, others, 0, N_CTX);

@@ -271,7 +271,7 @@ static whit_sampler_options random_options(whit_rng *rng)
     return o;
 }
 
-/* Makes random logits: also with ties, flat or extreme ones. Few tokens are likely, so that the text repeats itself. */
+/* Makes random logits; in some calls they have ties, are all equal, or are extreme. */
 static void random_logits(whit_rng *rng, float *logits, uint32_t n)
 {
     uint64_t kind = whit_rng_below(rng, 8);
@@ -293,6 +293,7 @@ static void picks_equal_the_reference(void **state)
     reference *r = calloc(1, sizeof *r);
     static float logits[VOCAB_MAX];
     for (int trial = 0; trial < 1500; trial++) {
+        /* every second vocabulary has at most 8 tokens, so that texts repeat themselves */
         uint32_t n_vocab = 1 + (uint32_t)whit_rng_below(&rng, trial % 2 ? 8 : VOCAB_MAX);
         whit_sampler_options o = random_options(&rng);
         uint8_t breakers[VOCAB_MAX / 8 + 1] = {[0] = 4};

@@ -330,9 +330,9 @@ static void note_worker(void *context, uint32_t worker, uint32_t begin, uint32_t
     while (atomic_load(&self->n_begun) < self->n_threads) usleep(50);
 }
 
-/* Runs one item per thread, and none is free for a second. A thread that still looks for other threads' work when
- * the job starts may take another's item; in that case the job is run again. Returns whether each thread took its
- * own item. */
+/* Runs one item per thread; each item waits for the others, so no thread can take two. A thread that still looks for
+ * other threads' work when the job starts may take another's item; in that case the job is run again. Returns whether
+ * each thread took its own item. */
 static bool take_own_items(whit_pool *pool, const uint16_t *expected, uint32_t n)
 {
     shares self = {.n_threads = n};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests atomic writes: links, devices and pipes as output, and that killed writers leave no files. */
+ * Tests atomic writes: links, devices and pipes as output, and that the next writer removes the
+ * file of a killed one. */
 #include "test_folder.h"
 
 #include <dirent.h>
