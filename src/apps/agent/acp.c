@@ -363,7 +363,7 @@ static json_t *read_server(const json_t *server)
 }
 
 /* Reads the MCP servers that the editor passes. A server's name, which becomes part of its tools' names, is cut to 32
- * characters, and those that are not letters or digits become '-'. Returns false with the reason if it refuses a
+ * characters, and characters other than letters and digits become '-'. Returns false with the reason if it refuses a
  * server. */
 static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
 {

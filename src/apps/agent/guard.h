@@ -16,8 +16,8 @@ bool whit_guard_is_secret(const char *path);
  * that is not known to be harmless, a listed name, or a file in a folder that git treats as a repository. */
 bool whit_guard_is_configuration(const char *project, const char *path);
 
-/* Adds an endpoint's key to those that whit_guard_find_key() finds whatever their form ($WHIT_API_KEY is always one of
- * them). A key of fewer than 8 characters or without a digit is ignored. Returns false if all slots are used, or if
+/* Adds an endpoint's key to the keys that whit_guard_find_key() finds whatever their form; $WHIT_API_KEY is always one
+ * of them. A key of fewer than 8 characters or without a digit is ignored. Returns false if all slots are used, or if
  * memory runs out. */
 bool whit_guard_know_key(const char *key);
 /* Finds the first private key, token of a published form or endpoint's key in a text, at or after *begin. On success

@@ -276,8 +276,8 @@ bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
     return light_ask(line, "yn", why) == WHIT_LIGHT_YES;
 }
 
-/* Asks about each hunk. If an answer is missing or a hunk cannot be shown, no hunk is taken, not even those that were
- * agreed to before. */
+/* Asks about each hunk. If an answer is missing or a hunk cannot be shown, no hunk is taken, not even a hunk that
+ * was agreed to before. */
 static void choose_each(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                         uint8_t *taken, whit_buf *why)
 {

@@ -12,7 +12,7 @@ const char *whit_light_red(const char *project, const whit_change *change);
 /* Sets `place` of each change, and `reason` of each change that always needs approval. Returns the first such change,
  * or NULL. */
 const whit_change *whit_light_mark(const char *project, const whit_changes *set);
-/* Returns a change whose place or reason differs from those that whit_light_mark() set, or NULL: while a person was
+/* Returns a change whose place or reason differs from what whit_light_mark() set, or NULL: while a person was
  * reading, a folder may have been replaced by a link, or the file may have got another hard link. If the person left
  * out the hunk of one reason, another reason in the rest of the text does not count. */
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);

@@ -18,7 +18,7 @@ typedef struct whit_agent_options {
     uint64_t n_tokens_max; /* maximum number of tokens read and generated over all answers; 0: no limit */
     bool may_write;        /* writes changes without a question, except changes that always need approval */
     bool only_reads;       /* plan only: all changes are refused */
-    /* nobody can answer questions, so every action that needs an answer is refused with this reason */
+    /* no person can answer questions, so every action that needs an answer is refused with this reason */
     bool is_alone;
     whit_runner *runner; /* runs commands and checks; NULL: no commands and no checks are run */
     whit_mcp *mcp;       /* MCP servers, which offer tools; may be NULL */

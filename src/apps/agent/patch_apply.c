@@ -248,8 +248,8 @@ static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hu
                      shown_bytes(there->n_bytes), there->text, shown_bytes(differing->n_bytes), differing->text, hash);
 }
 
-/* Sets *from to the line after the hunk's anchor, or to 0 if it has none. Errors: format (the anchor does not occur
- * exactly once). */
+/* Sets *from to the line after the hunk's anchor, or to 0 if the hunk has no anchor. Errors: format (the anchor does
+ * not occur exactly once). */
 static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *from)
 {
     *from = 0;
@@ -460,7 +460,7 @@ static void put_added(whit_buf *out, const whit_patch_line *line, const shift *b
 }
 
 /* Finds the line end to use for added lines: that of the line at `place`, or that of the file's first line if the line
- * there has none. Returns its length. */
+ * at `place` has no line end. Returns its length. */
 static size_t end_of_lines(const job *j, size_t place, const char **end)
 {
     size_t n = n_spans(j);
@@ -564,7 +564,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
             if (place == NOWHERE) *(is_repeat(&j, first, hunk) ? &n_repeats : &n_present) += 1;
             continue;
         }
-        whit_buf *next = &text[which++ % 2]; /* of the two buffers, the one that does not contain the current text */
+        whit_buf *next = &text[which++ % 2]; /* the buffer that does not contain the current text */
         next->size_bytes = 0;
         status = apply_hunk(&j, hunk, i, place, grade, next);
         if (status == WHIT_OK && !whit_buf_reserve(next, 1)) status = whit_fail_memory(error, "the new text", 1);

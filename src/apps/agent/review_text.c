@@ -13,7 +13,7 @@
 
 /* ---- languages --------------------------------------------------------------------------------- */
 
-/* File suffixes, in lower case, in addition to those that the code graph knows. */
+/* File suffixes, in lower case, in addition to the suffixes that the code graph knows. */
 static const struct {
     const char *ending;
     whit_code_language language;

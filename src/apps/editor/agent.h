@@ -11,8 +11,8 @@ struct ed_panel {
     struct ed_doc *doc; /* pad that shows the panel; NULL: not opened yet */
     bool working;
     const whit_panel_hunk *hunks; /* hunks that the agent wants approved, or NULL */
-    /* at: index of the hunk whose question is open; shown: number of hunks in the panel's text; asked: number of those
-     * that are followed by a question */
+    /* at: index of the hunk whose question is open; shown: number of hunks in the panel's text; asked: number of
+     * these hunks that are followed by a question */
     size_t n_hunks, at, asked, shown;
     uint64_t from; /* offset in the panel's text at which hunk `at` begins */
     uint8_t *taken;

@@ -343,7 +343,7 @@ void whit_buffer_recover(whit_buffer *buffer)
     if (partial) {
         whit_journal_restart(&buffer->journal);
         buffer->plain = true;
-    } else { /* further records follow those that made this text */
+    } else { /* further records follow the records that made this text */
         whit_journal_cut(&buffer->journal, old->journal.size_bytes);
         buffer->journal.has_base = true;
         /* saving will report a conflict if the file has changed since the journal was written */

@@ -16,7 +16,7 @@ typedef enum whit_found {
     /* unsaved text; the user decides by whit_buffer_recover(), whit_buffer_forget() or whit_buffer_later() */
     WHIT_FOUND_UNSAVED,
     WHIT_FOUND_LOST, /* unsaved edits that cannot be applied, since the large file has changed */
-    WHIT_FOUND_BUSY, /* nothing was read: another editor has the file open, so no journal is written */
+    WHIT_FOUND_BUSY, /* the journal was not read: another editor has the file open, so no journal is written */
     /* a save in place was interrupted; the complete text is in the spare file and is offered as unsaved */
     WHIT_FOUND_PARTIAL,
 } whit_found;

@@ -47,8 +47,8 @@ uint64_t ed_reflow(ed *e, whit_range lines);
 bool ed_reindent(ed *e, whit_range lines);
 
 /* These functions are in commands_edit.c. */
-/* Returns the line end of the line that begins at an offset or, if it has none, the line end to add: files with CR LF
- * keep CR LF. */
+/* Returns the line end of the line that begins at an offset or, if that line has no line end, the line end to add:
+ * files with CR LF keep CR LF. */
 const char *ed_line_ending(ed *e, uint64_t begin);
 /* Indent or outdent the line that begins at `begin` by one level. even_empty: empty lines, too. */
 void ed_indent_line(ed *e, uint64_t begin, bool even_empty);

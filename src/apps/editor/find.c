@@ -169,7 +169,7 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
         whit_span lines = lines_at(search, text, at);
         if (!lines.size_bytes) return false;
         uint64_t begin = from > at ? from - at : 0;
-        if (to - at < lines.size_bytes) { /* leave out the lines after the one that contains `to` */
+        if (to - at < lines.size_bytes) { /* leave out the lines after the line that contains `to` */
             const uint8_t *feed = memchr(lines.data + (to - at), '\n', lines.size_bytes - (to - at));
             if (feed) lines.size_bytes = (uint64_t)(feed + 1 - lines.data);
         }

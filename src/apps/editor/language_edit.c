@@ -62,7 +62,7 @@ static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
     return doc;
 }
 
-/* Returns whether a text differs from the one that the server knew when the request was made: the last version sent to
+/* Returns whether a text differs from the text that the server knew when the request was made: the last version sent to
  * it, or the file's content. */
 static bool has_changed(const ed *e, const struct ed_doc *doc)
 {

@@ -80,6 +80,6 @@ bool ed_prompt_has_list(ed_prompt_kind kind);
 /* Shows a document with unsaved changes and asks whether to save it. Returns false, without a question, if nothing
  * would be lost. */
 bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind);
-void ed_quit_next(ed *e); /* asks about the next unsaved document, or ends the editor if there is none */
+void ed_quit_next(ed *e); /* asks about the next unsaved document, or ends the editor if all are saved */
 
 #endif

@@ -7,13 +7,13 @@
 #include "editor/panel.h"
 
 typedef enum whit_suggestion_state {
-    WHIT_SUGGESTION_NONE, /* nothing was requested */
+    WHIT_SUGGESTION_NONE, /* no suggestion was requested */
     WHIT_SUGGESTION_WORKING,
     WHIT_SUGGESTION_DONE,
     WHIT_SUGGESTION_FAILED,
 } whit_suggestion_state;
 
-/* A request for the text between `before` and `behind`. */
+/* A request for the text at the cursor, between the texts before it and after it. */
 typedef struct whit_suggestion_question {
     const char *path; /* path of the document, links resolved; NULL: no path yet */
     const char *name; /* name by which the document was opened */
@@ -68,7 +68,8 @@ void ed_suggest_key(struct whit_editor *e, const struct ed_doc *doc, uint64_t ve
 /* Inserts the visible part of the suggestion. Returns false if no suggestion is visible. */
 bool ed_suggest_accept(struct whit_editor *e);
 void ed_suggest_drop(struct whit_editor *e);
-/* Returns the suggestion to draw at the cursor of this document; *n is its length in bytes, 0 if there is none. */
+/* Returns the suggestion to draw at the cursor of this document; *n is its length in bytes, 0 if there is no
+ * suggestion. */
 const char *ed_suggestion(const struct whit_editor *e, const struct ed_doc *doc, size_t *n);
 void ed_suggest_idle(struct whit_editor *e); /* makes the scheduled request when its time has come */
 bool ed_suggest_take(struct whit_editor *e); /* returns true if the screen must be redrawn */

@@ -8,7 +8,8 @@
 
 typedef struct whit_syntax whit_syntax;
 
-/* Returns the language of a file, found by its name or by a first line that begins with "#!"; NULL if there is none. */
+/* Returns the language of a file, found by its name or by a first line that begins with "#!"; NULL if no language was
+ * found. */
 whit_syntax *whit_syntax_for(const char *path, const char *first_line);
 void whit_syntax_close(whit_syntax *syntax);
 const char *whit_syntax_name(const whit_syntax *syntax);

@@ -20,7 +20,7 @@ whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remov
 void whit_undo_seal(whit_undo *history);
 bool whit_undo_is_open(const whit_undo *history);
 
-/* Undo one step, or redo one step along the selected branch: the one that was undone or edited last, unless
+/* Undo one step, or redo one step along the selected branch: the branch that was undone or edited last, unless
  * whit_undo_next_branch() has selected another. Return false if there is no such step, or if memory runs out (then
  * error->status is not WHIT_OK). *changed gets the changed range in the resulting text. */
 bool whit_undo_back(whit_undo *history, whit_range *changed, whit_error *error);

@@ -493,7 +493,8 @@ static void pending_key(ed *e, whit_key key)
         refuse_key(e, prefix);
 }
 
-/* Returns the row for the first key of a command, or for a key after a count or operator; NULL if there is none. */
+/* Returns the row for the first key of a command, or for a key after a count or operator; NULL if no row has this key.
+ * */
 static const struct ed_vi_row *row_of_key(const ed *e, whit_key key)
 {
     const struct ed_vi *vi = &e->vi;

@@ -14,7 +14,7 @@ void ed_vi_place(ed *e, uint64_t at);  /* moves the cursor to `at` */
 void ed_vi_turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how);
 void ed_vi_hold(ed *e, bool on);
 void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space);
-/* applies an operator to the lines from `begin` to the one that contains `end` */
+/* applies an operator to the lines from `begin` to the line that contains `end` */
 void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t end);
 
 /* These functions are in vi_visual.c. */

@@ -369,8 +369,8 @@ bool ed_vi_search_again(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return search_times(e, (call.how == 'N') != e->vi.search_back, span);
 }
 
-/* Keys * and #: search for the word at the cursor, or the next word in the line, or, if there is none, the signs at the
- * cursor. With g* and g# the word may be a part of another. */
+/* Keys * and #: search for the word at the cursor, or the next word in the line, or, if the line has no further word,
+ * the signs at the cursor. With g* and g# the word may be a part of another. */
 bool ed_vi_search_word(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     char word[200], pattern[480], why[200];

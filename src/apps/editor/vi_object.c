@@ -344,7 +344,7 @@ static bool same_name(ed *e, uint64_t a, uint64_t b, uint64_t n)
 }
 
 /* Finds, from `at` on, the closing tag of the element with the n bytes at `name` as its name. Returns the tag's
- * beginning, or ED_NONE; *behind gets its end. */
+ * beginning, or ED_NONE; the last argument gets its end. */
 static uint64_t closing_tag(ed *e, uint64_t name, uint64_t n, uint64_t at, uint64_t *behind)
 {
     uint64_t limit = at + TAG_BYTES, other, n_other;

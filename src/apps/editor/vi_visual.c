@@ -186,7 +186,7 @@ static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, b
 
 struct block {
     uint64_t first, last, n_lines;
-    int column, behind; /* column: left column; behind: the column after the right one */
+    int column, behind; /* left column; the column after the right column */
     bool to_end;
 };
 

@@ -55,7 +55,7 @@ uint64_t ed_word_left(ed *e, uint64_t offset);
 uint64_t ed_word_right(ed *e, uint64_t offset);
 bool ed_is_word(int byte);
 uint64_t ed_skip_blanks(ed *e, uint64_t at);
-/* Returns the offset of the matching bracket, or ED_NONE if there is none within `limit` bytes. */
+/* Returns the offset of the matching bracket, or ED_NONE if it is not within `limit` bytes. */
 uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit);
 void ed_click(ed *e, whit_key key);
 
