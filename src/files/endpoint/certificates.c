@@ -9,12 +9,12 @@ bool whit_certificates_find(const char *root, char *path, size_t path_bytes, boo
 {
     static const char *const variables[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE"};
     static const char *const places[] = {
-        "/etc/ssl/certs/ca-certificates.crt",                /* Debian, Ubuntu, Arch, Gentoo, NixOS */
-        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* Fedora, RHEL, openSUSE */
-        "/etc/pki/tls/certs/ca-bundle.crt",                  /* older Fedora and RHEL */
-        "/etc/ssl/ca-bundle.pem",                            /* older openSUSE */
-        "/etc/ssl/cert.pem",                                 /* Alpine, macOS, BSD */
-        "/var/lib/ca-certificates/ca-bundle.pem",            /* openSUSE */
+        "/etc/ssl/certs/ca-certificates.crt",                /* path on Debian, Ubuntu, Arch, Gentoo, NixOS */
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* path on Fedora, RHEL, openSUSE */
+        "/etc/pki/tls/certs/ca-bundle.crt",                  /* path on older Fedora and RHEL */
+        "/etc/ssl/ca-bundle.pem",                            /* path on older openSUSE */
+        "/etc/ssl/cert.pem",                                 /* path on Alpine, macOS, BSD */
+        "/var/lib/ca-certificates/ca-bundle.pem",            /* path on openSUSE */
     };
     *is_chosen = false;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {

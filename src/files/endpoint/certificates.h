@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Finds the file that SSL_CERT_FILE or CURL_CA_BUNDLE names; without them the first existing file in the places of
- * known distributions, below the folder `root` ("" outside tests). *is_chosen tells whether a variable names it. The
- * result is false, with an empty path, if no file is found. */
+/* Writes the path of a file of certificate authorities to `path`. If SSL_CERT_FILE or CURL_CA_BUNDLE is set, that file
+ * is used and *is_chosen becomes true; otherwise the first existing file among the locations of known distributions,
+ * below the folder `root` ("" outside tests). Returns false, with an empty path, if no file is found. */
 bool whit_certificates_find(const char *root, char *path, size_t path_bytes, bool *is_chosen);
 
 #endif

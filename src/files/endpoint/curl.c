@@ -15,8 +15,8 @@
 
 #define WAIT_MAX_MS 60000u
 #define ENDED_NS    1000000000ull
-#define SAID_BYTES  8192 /* bytes of an error page that are read */
-#define QUOTE_BYTES 400  /* bytes of the page that the message quotes */
+#define SAID_BYTES  8192 /* the first bytes of an error page, which are read; the rest is discarded */
+#define QUOTE_BYTES 400  /* longest quotation of the error page in a message */
 
 struct whit_endpoint {
     whit_libcurl api;
@@ -29,7 +29,7 @@ struct whit_endpoint {
     whit_buf said; /* body of an error response */
     size_t n_taken;
     bool too_long, is_enough;
-    uint64_t ended_ns; /* when the sink had the whole answer; 0: not yet */
+    uint64_t ended_ns; /* time at which the sink reported the end of the answer; 0: not yet */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -38,7 +38,7 @@ static bool is_this_machine(const char *url)
     static const char *const names[] = {"http://localhost", "http://127.0.0.1", "http://[::1]"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i]);
-        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n])) return true; /* strchr finds the final 0, too */
+        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n])) return true; /* strchr also finds the final 0 */
     }
     return false;
 }
@@ -109,7 +109,8 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
     }
     opened->curl = opened->api.easy_init();
     status = opened->curl ? prepare_request(opened, error) : whit_fail_memory(error, "a connection", 0);
-    opened->options.url = opened->options.path = opened->options.key = NULL; /* the texts belong to the caller */
+    /* The caller owns these texts and may free them now. */
+    opened->options.url = opened->options.path = opened->options.key = NULL;
     if (status == WHIT_OK)
         *endpoint = opened;
     else
@@ -152,7 +153,8 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 {
     const whit_endpoint *endpoint = user;
     (void)total, (void)now, (void)up_total, (void)up_now;
-    /* If the server ends the answer too, the connection can be reused; it has ENDED_NS to end the answer. */
+    /* The answer is complete once ended_ns is set. The server then has ENDED_NS to end the transfer, which lets the
+     * connection be reused; after that the transfer is aborted. */
     bool is_late = endpoint->ended_ns && whit_now_ns() - endpoint->ended_ns > ENDED_NS;
     return is_late || whit_flag_is_set(endpoint->options.cancel);
 }
@@ -178,8 +180,10 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
                                           .user = endpoint};
     whit_libcurl_prepare(api, curl, &request);
     whit_libcurl_trust(api, curl);
-    if (is_this_machine(endpoint->url)) api->setopt(curl, CURLOPT_NOPROXY, "*"); /* a proxy would read the key */
-    api->setopt(curl, CURLOPT_TIMEOUT_MS, (long)left_ms); /* a server that trickles comments never counts as slow */
+    /* Bypass proxies: the request is not encrypted, and a proxy could read the key. */
+    if (is_this_machine(endpoint->url)) api->setopt(curl, CURLOPT_NOPROXY, "*");
+    /* The stall limit does not catch a server that keeps sending a few bytes. */
+    api->setopt(curl, CURLOPT_TIMEOUT_MS, (long)left_ms);
     api->setopt(curl, CURLOPT_POST, 1L);
     api->setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body_bytes);
     api->setopt(curl, CURLOPT_POSTFIELDS, body);
@@ -215,8 +219,8 @@ static void pause_ms(const whit_endpoint *endpoint, uint64_t wait_ms)
         nanosleep(&(struct timespec){.tv_nsec = 50 * 1000000L}, NULL);
 }
 
-/* Reduces an error's JSON to its sentence, in the forms that vendors use: {"error": {"message"}}, {"error": "..."},
- * {"message": "..."}. Other pages stay as they are. */
+/* Replaces the JSON of an error page by its message, in the forms that vendors use: {"error": {"message"}}, {"error":
+ * "..."}, {"message": "..."}. Other pages stay unchanged. */
 static void keep_sentence(whit_buf *said)
 {
     json_t *page = said->size_bytes ? json_loadb(whit_chars(said), said->size_bytes, 0, NULL) : NULL;
@@ -275,7 +279,7 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
     }
 }
 
-/* ---- a document of this machine ------------------------------------------------------------------ */
+/* ---- GET from a server on this machine ----------------------------------------------------------- */
 
 struct document {
     whit_buf *body;

@@ -7,11 +7,11 @@
 
 bool whit_libcurl_load(whit_libcurl *api)
 {
-    /* The library stays loaded: the exit handlers that it has registered must exist until the process ends. */
+    /* The library is never unloaded, because it has registered exit handlers that run when the process ends. */
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) return false;
-    /* POSIX lets a pointer from dlsym be used as a function pointer; ISO C allows this conversion only. */
+    /* ISO C does not allow converting dlsym's void * to a function pointer; POSIX allows storing it in this way. */
     *(void **)&api->global_init = dlsym(library, "curl_global_init");
     *(void **)&api->version = dlsym(library, "curl_version");
     *(void **)&api->easy_init = dlsym(library, "curl_easy_init");
@@ -33,7 +33,8 @@ bool whit_libcurl_open(whit_libcurl *api)
     return whit_libcurl_load(api) && api->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
-/* Returns whether the library was built with a place for certificate authorities. */
+/* Returns whether the library was built with a default file or folder of certificate authorities; true if it is too old
+ * to report this. */
 static bool has_authorities(const whit_libcurl *api, CURL *curl)
 {
 #if LIBCURL_VERSION_NUM >= 0x075400

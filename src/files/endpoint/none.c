@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Replaces the endpoint in builds without the header of libcurl: every call fails. */
+ * Replaces curl.c in builds without the header of libcurl: every call fails. */
 #include "endpoint/endpoint.h"
 
 #include "base/status.h"

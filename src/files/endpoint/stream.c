@@ -21,8 +21,9 @@ static bool is_id(const whit_buf *own, const json_t *id)
     return own->size_bytes == json_string_length(id) && memcmp(own->data, json_string_value(id), own->size_bytes) == 0;
 }
 
-/* Returns the place of the call that a piece belongs to: the call at the piece's index, unless the piece has a name and
- * another id, which begins a new call. Some servers leave the index out, or give every call index 0. */
+/* Returns the index in s->calls of the call that a piece belongs to. `i` is the index that the piece states. Some
+ * servers leave the index out, or state 0 for every call; therefore a piece that has a name and an id begins a new call
+ * if call `i` has another id. */
 static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const json_t *name)
 {
     bool begins = json_string_length(id) && json_string_length(name);
@@ -34,7 +35,8 @@ static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const js
     return (json_int_t)s->n_calls;
 }
 
-/* Adds a piece of a tool call, found by its index; id and name come once, arguments in pieces. */
+/* Appends a piece of a tool call to the call that place_of finds. Its id and name arrive in one piece, its arguments in
+ * several. */
 static bool add_call(whit_sse *s, const json_t *piece)
 {
     const json_t *index = json_object_get(piece, "index"), *function = json_object_get(piece, "function");
@@ -75,7 +77,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     }
     const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
     const json_t *delta = json_object_get(choice, "delta"), *text = json_object_get(delta, "content");
-    if (!delta) text = json_object_get(choice, "text"); /* the form of /completions */
+    if (!delta) text = json_object_get(choice, "text"); /* the answer is one of /completions */
     append_string(&s->text, text);
     if (json_string_length(text) && s->on_text) s->on_text(s->user, json_string_value(text), json_string_length(text));
     json_array_foreach(json_object_get(delta, "tool_calls"), i, piece) if (!add_call(s, piece)) break;
@@ -89,8 +91,8 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     return !s->failed;
 }
 
-/* Handles a line of the stream without its line end: data, a comment, another field, or the empty line between
- * events. */
+/* Parses a line of the stream, without its line feed. Only "data:" lines count; comments, other fields and empty lines
+ * are skipped. */
 static bool take_line(whit_sse *s, const char *line, size_t n)
 {
     if (s->has_ended) return true;
@@ -105,7 +107,7 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
 {
     if (s->failed) return false;
     if (!s->is_stream && !whit_buf_append(&s->body, data, n)) return fail_stream(s, "not enough memory for an answer");
-    if (!s->is_stream) { /* an answer that does not begin like an event stream is one JSON object */
+    if (!s->is_stream) { /* an answer that does not begin like an event stream is treated as one JSON object */
         size_t blanks = s->n_blanks;
         const char *body = whit_chars(&s->body);
         while (blanks < s->body.size_bytes && strchr(" \t\r\n", body[blanks]) && body[blanks]) blanks++;
@@ -135,7 +137,7 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
     return !n || whit_buf_append(&s->line, data, n) || fail_stream(s, "not enough memory for an answer");
 }
 
-/* Returns whether the answer is complete. An incomplete stream is requested again. */
+/* Returns whether the answer needs no repetition: it is complete, or the server has reported an error. */
 static bool sse_is_whole(const whit_sse *s)
 {
     return !s->is_stream || s->is_done || s->failed;
@@ -182,7 +184,7 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
     return *answer ? WHIT_OK : whit_fail_memory(error, "an answer", s->text.size_bytes);
 }
 
-/* Discards the received data before another attempt. */
+/* Discards the received data; called before each attempt. */
 static void reset_stream(whit_sse *s)
 {
     whit_buf *bufs[] = {&s->line, &s->body, &s->text};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opens the model that ships inside the library, "tales" (docs/use/tales.md): bytes of the program itself, used in
- * place. */
+ * Provides the model that is part of the library, "tales" (docs/use/tales.md). Its bytes are used in place, without a
+ * copy. */
 #ifndef WHIT_HUB_BUILTIN_H
 #define WHIT_HUB_BUILTIN_H
 

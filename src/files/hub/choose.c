@@ -77,7 +77,7 @@ static bool same_model(const char *a, size_t a_bytes, unsigned a_parts, const ch
     return a_bytes == b_bytes && a_parts == b_parts && memcmp(a, b, a_bytes) == 0;
 }
 
-/* Adds every part of the model that file `of` belongs to, in order. */
+/* Adds every part of the model that file `of` (an index of the listing) belongs to, in order. */
 static whit_status take_parts(const whit_hub_listing *listing, const char *what, size_t of, whit_hub_choice *choice,
                               whit_error *error)
 {
@@ -182,7 +182,8 @@ static bool is_of_module(const char *path)
         (!strcmp(slash, "/config.json") || !strcmp(slash, "/model.safetensors"));
 }
 
-/* Chooses the files that the importer reads; the weights are found by the importer's rules (format/hf.h). */
+/* Chooses the files of a safetensors folder that the importer reads, with the importer's rules for its weights
+ * (format/hf.h). *found: whether the listing has such a folder. */
 static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choice *choice, bool *found,
                                  whit_error *error)
 {
@@ -226,7 +227,7 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
     whit_status status = WHIT_OK;
     if (whit_json_first(&json, map) == WHIT_JSON_NONE)
         status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "this object has no weight_map");
-    const whit_hub_file *last = NULL; /* neighbouring tensors are mostly in the same shard */
+    const whit_hub_file *last = NULL; /* most neighbouring tensors are in the same shard, which is looked up once */
     for (uint32_t at = whit_json_first(&json, map); at != WHIT_JSON_NONE && status == WHIT_OK;
          at = whit_json_next(&json, map, at)) {
         char path[WHIT_HUB_PATH_BYTES] = "";

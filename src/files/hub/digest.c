@@ -13,7 +13,7 @@
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 
-/* Holds the state of a digest; only the promised digest's kind is fed. */
+/* State of a digest. Only the member for `kind` receives the file's data. */
 struct hashing {
     whit_hub_digest_kind kind;
     crypto_hash_sha256_state sha256;
@@ -27,7 +27,7 @@ static void begin_digest(struct hashing *hashing, whit_hub_digest_kind kind, uin
     crypto_hash_sha256_init(&hashing->sha256);
     whit_sha1_begin(&hashing->sha1);
     int n = snprintf(head, sizeof head, "blob %llu", (unsigned long long)size_bytes);
-    whit_sha1_add(&hashing->sha1, head, (size_t)n + 1); /* with its terminating zero */
+    whit_sha1_add(&hashing->sha1, head, (size_t)n + 1); /* the terminating zero belongs to git's header */
 }
 
 static void add_data(struct hashing *hashing, const uint8_t *data, size_t n_bytes)

@@ -5,8 +5,8 @@
 
 #include "hub/listing.h"
 
-/* Reads the file open as `fd` from its beginning. *same is true if its size and digest are the promised ones, as far as
- * size and digest are known. `path` is for messages. It stops with WHIT_ERROR_CANCELLED when *cancel is set (NULL:
+/* Compares an open file with the size and digest of `promised`; an unknown size or digest counts as equal. *same
+ * receives the result. `path` is for messages. Stops with WHIT_ERROR_CANCELLED when *cancel is set (cancel NULL:
  * never). */
 whit_status whit_hub_digest_check(int fd, const char *path, const whit_hub_file *promised, const volatile bool *cancel,
                                   bool *same, whit_error *error);

@@ -13,7 +13,7 @@
 #include "base/flag.h"
 #include "hub/digest.h"
 
-/* ---- tries ---------------------------------------------------------------------------------- */
+/* ---- attempts ------------------------------------------------------------------------------- */
 
 /* Waits `ms` milliseconds; false if cancelled. */
 static bool wait_ms(const whit_hub_line *line, uint32_t ms)
@@ -22,14 +22,14 @@ static bool wait_ms(const whit_hub_line *line, uint32_t ms)
         if (whit_flag_is_set(line->cancel)) return false;
         slice = ms < 50 ? ms : 50;
         struct timespec pause = {.tv_nsec = (long)slice * 1000000};
-        nanosleep(&pause, NULL); /* a signal only shortens the slice */
+        nanosleep(&pause, NULL); /* a signal shortens only this slice */
     }
     return !whit_flag_is_set(line->cancel);
 }
 
-/* Sends a GET request and retries it while the answer permits it. `have`: bytes of the file received so far, by which
- * progress is recognised (NULL: every attempt starts from the beginning). `before` (may be NULL) is called with the
- * sink's user before each attempt. */
+/* Sends a GET request and retries it as long as its failure may be temporary. `have`: number of bytes of the file
+ * received so far; it grows during an attempt that makes progress, and each attempt requests the rest (NULL: every
+ * attempt requests the whole file). `before` (may be NULL) is called with the sink's user before each attempt. */
 static whit_status hub_get(const whit_hub_line *line, const char *url, const uint64_t *have, const char *if_range,
                            whit_hub_try_fn *before, const whit_http_sink *sink, whit_http_answer *answer,
                            whit_error *error)
@@ -84,7 +84,7 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
                      *code ? " " : "", code);
 }
 
-/* ---- into memory ---------------------------------------------------------------------------- */
+/* ---- downloads into memory ------------------------------------------------------------------ */
 
 static whit_status begin_memory(void *user, const whit_http_answer *answer, whit_error *error)
 {
@@ -111,7 +111,7 @@ whit_status whit_hub_read(const whit_hub_line *line, const char *url, size_t lim
     return hub_get(line, url, NULL, "", NULL, &sink, answer, error);
 }
 
-/* ---- into a file ---------------------------------------------------------------------------- */
+/* ---- downloads into a file ------------------------------------------------------------------ */
 
 struct transfer {
     const whit_hub_line *line;
@@ -121,8 +121,8 @@ struct transfer {
     whit_hub_file *file;
     int fd;
     uint64_t have; /* bytes of the part that are on disk */
-    uint64_t end;  /* size of the file by this response, or unknown */
-    bool resumed;  /* the part is put together from several responses */
+    uint64_t end;  /* size of the whole file according to the current response; WHIT_HTTP_UNKNOWN if not stated */
+    bool resumed;  /* the part consists of data from several responses */
 };
 
 static whit_status start_over(struct transfer *t, whit_error *error)
@@ -152,7 +152,7 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: the server sent another part of the file than requested; try again later", t->what);
     if (answer->status != 206) {
-        if (t->have) WHIT_TRY(start_over(t, error)); /* the file has changed, or the server has no range requests */
+        if (t->have) WHIT_TRY(start_over(t, error)); /* the file has changed, or ranges are unsupported */
         t->end = answer->content_bytes;
     } else {
         t->end = answer->range_total;
@@ -163,7 +163,7 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: has %llu bytes, but the hub's listing says %llu; try again later", t->what,
                          (unsigned long long)t->end, (unsigned long long)promised);
-    /* Only a strong ETag guarantees that two parts belong to the same file. */
+    /* Only equal strong ETags guarantee that two responses have bytes of the same version. */
     if (*answer->etag != '"' || strcmp(answer->etag, t->etag) == 0) return WHIT_OK;
     memcpy(t->etag, answer->etag, sizeof t->etag);
     return whit_write_file(t->etag_path, t->etag, strlen(t->etag), error);
@@ -202,8 +202,8 @@ static whit_status ends_early(const struct transfer *t, whit_error *error)
                      (unsigned long long)t->have, (unsigned long long)t->file->size_bytes);
 }
 
-/* Discards, before each attempt, a part of unknown origin: without an ETag only the final digest shows that two parts
- * belong together, and here the digest is missing, too. */
+/* Discards a part of unknown version, before each attempt. Such a part has no ETag, and the file no digest, so that a
+ * wrong combination of old and new bytes would not be noticed. */
 static whit_status drop_unknown_half(void *user, whit_error *error)
 {
     struct transfer *t = user;
@@ -211,7 +211,7 @@ static whit_status drop_unknown_half(void *user, whit_error *error)
     return unknown ? start_over(t, error) : WHIT_OK;
 }
 
-/* Fetches the missing bytes; the part then has the length that the server stated. */
+/* Downloads the missing bytes until the part has the size that the listing or, without one, the server states. */
 static whit_status fetch(struct transfer *t, const char *url, whit_error *error)
 {
     const whit_http_sink sink = {begin_file, add_to_file, t};
@@ -230,7 +230,8 @@ static whit_status fetch(struct transfer *t, const char *url, whit_error *error)
         }
         if (answer.status / 100 != 2) return whit_hub_refusal(&answer, t->what, error);
         if (promised == WHIT_HUB_SIZE_UNKNOWN || t->have >= promised) return WHIT_OK;
-        /* Without a Content-Length a broken connection looks like the end of the file. */
+        /* Without a Content-Length a broken connection cannot be told from the end of the file, so the rest is
+         * requested. No further byte means that the file is really shorter. */
         if (t->have <= before) return ends_early(t, error);
     }
 }
@@ -257,7 +258,8 @@ static whit_status open_part(struct transfer *t, whit_error *error)
 static whit_status download(struct transfer *t, const char *url, whit_error *error)
 {
     for (bool again = false, fetched = false;; again = true) {
-        /* Without a digest only the server can say that a part of the right length is this file. */
+        /* Without a digest the part may belong to an older version even if its length is right: the server is asked
+         * once. */
         bool unknown = t->file->digest_kind == WHIT_HUB_NO_DIGEST && !fetched, same = false;
         if (!t->have || t->have != t->file->size_bytes || unknown) {
             WHIT_TRY(fetch(t, url, error));
@@ -267,7 +269,8 @@ static whit_status download(struct transfer *t, const char *url, whit_error *err
         if (same) break;
         bool was_resumed = t->resumed;
         WHIT_TRY(start_over(t, error));
-        if (was_resumed && !again) continue; /* the old part of the file may be damaged */
+        /* The part from an earlier response may be damaged: download the whole file once more. */
+        if (was_resumed && !again) continue;
         unlink(t->part);
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: the downloaded file does not match the hub's digest; it was removed", t->what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements HTTP by libcurl. Redirects are followed here, one request each, so that it is evident which host receives
- * the token and that no https address redirects to http. */
+ * Implements http.h by libcurl. Redirects are followed here, one request each, so that each request's host decides
+ * whether the token is sent, and https never redirects to http. */
 #include "hub/http.h"
 
 #include "base/flag.h"
@@ -15,14 +15,14 @@
 struct whit_http {
     whit_libcurl api;
     whit_http_options options;
-    CURL *curl; /* keeps the connection between requests */
+    CURL *curl; /* its connection is reused by later requests */
     /* The members below are the state of the current request: */
     const whit_http_sink *sink;
     whit_http_answer *answer;
-    whit_status failed; /* the sink's error */
+    whit_status failed; /* status that the sink returned */
     whit_error *error;
     bool at_home;
-    bool begun; /* the sink's begin was called for this response; trailers must not call it again */
+    bool begun; /* the sink's `begin` was called for this response, so that trailers do not call it again */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -71,7 +71,7 @@ static bool header_is(const char *line, size_t n_bytes, const char *name, char *
     while (n_bytes && strchr(" \t", *line)) line++, n_bytes--;
     while (n_bytes && strchr(" \t\r\n", line[n_bytes - 1])) n_bytes--;
     value[0] = 0;
-    if (n_bytes >= value_bytes) return true; /* no header in use is that long */
+    if (n_bytes >= value_bytes) return true; /* too long for any header that is used */
     memcpy(value, line, n_bytes);
     value[n_bytes] = 0;
     return true;
@@ -85,7 +85,7 @@ static uint64_t number_in(const char *text)
     return *end && !strchr(" -/", *end) ? WHIT_HTTP_UNKNOWN : number;
 }
 
-/* Reads "bytes 100-199/200" or "bytes * /200" (416). */
+/* Reads "bytes 100-199/200", or "bytes * /200" as status 416 has it. */
 static void read_range(const char *text, whit_http_answer *answer)
 {
     const char *slash = strchr(text, '/');
@@ -94,7 +94,7 @@ static void read_range(const char *text, whit_http_answer *answer)
     if (slash) answer->range_total = number_in(slash + 1);
 }
 
-/* Reduces X-Linked-Etag to bare digits: W/ and quotes are removed. */
+/* Removes W/ and the quotes from X-Linked-Etag, so that only the digits remain. */
 static void bare_etag(char *etag)
 {
     size_t n = strlen(etag), skip = strncmp(etag, "W/", 2) == 0 ? 2 : 0;
@@ -112,7 +112,8 @@ static size_t on_header(char *line, size_t one, size_t n_bytes, void *user)
     char value[WHIT_HTTP_URL_BYTES];
     (void)one;
     if (n_bytes > 5 && strncmp(line, "HTTP/", 5) == 0) {
-        /* A new response begins: of the earlier headers only X-Linked-Etag stays, which the hub itself sent. */
+        /* A new response begins, for example after a redirect. Of the earlier headers only X-Linked-Etag stays, which
+         * the hub itself has sent. */
         char linked[WHIT_HTTP_ETAG_BYTES];
         memcpy(linked, answer->linked_etag, sizeof linked);
         *answer = (whit_http_answer){
@@ -151,7 +152,7 @@ static size_t on_body(char *data, size_t one, size_t n_bytes, void *user)
 {
     whit_http *http = user;
     (void)one;
-    if (http->answer->status / 100 != 2) return n_bytes; /* an error page is not passed on */
+    if (http->answer->status / 100 != 2) return n_bytes; /* the body of an error page is ignored */
     http->failed = http->sink->body(http->sink->user, data, n_bytes, http->error);
     return http->failed == WHIT_OK ? n_bytes : 0;
 }
@@ -188,7 +189,7 @@ static bool add_header(const whit_libcurl *api, struct curl_slist **headers, con
     return longer != NULL;
 }
 
-/* Sends one request and reads its response; follows no redirects. */
+/* Sends one request and reads its response, without following redirects. */
 static whit_status get_once(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range,
                             whit_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Replaces HTTP in a build without libcurl: every call fails with an error. */
+ * Replaces http_curl.c in builds without libcurl: every call fails with an error. */
 #include "hub/http.h"
 
 whit_status whit_http_open(const whit_http_options *options, whit_http **http, whit_error *error)

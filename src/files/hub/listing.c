@@ -33,7 +33,7 @@ whit_status whit_hub_listing_add(whit_hub_listing *listing, const whit_hub_file 
     return WHIT_OK;
 }
 
-/* Takes the digest if the node is a string of `n_digits` hexadecimal digits. */
+/* Sets the file's digest if the JSON node `at` is a string of `n_digits` hexadecimal digits. */
 static void take_digest(const whit_json *json, uint32_t at, size_t n_digits, whit_hub_digest_kind kind,
                         whit_hub_file *file)
 {
@@ -45,7 +45,7 @@ static void take_digest(const whit_json *json, uint32_t at, size_t n_digits, whi
     file->digest_kind = kind;
 }
 
-/* Adds an entry's path, size and digest; the keys differ between the two forms of a listing. */
+/* Adds a file with its path, size and digest. The names of the keys differ between "tree" and "siblings". */
 static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, uint32_t entry, const char *path_key,
                              const char *blob_key, const char *sha256_key, whit_error *error)
 {
@@ -71,7 +71,7 @@ static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, u
         file.size_bytes = (uint64_t)size;
     }
     take_digest(json, whit_json_get(json, lfs, sha256_key), 64, WHIT_HUB_SHA256, &file);
-    /* For an LFS file git's own digest is the digest of the pointer, not of the content. */
+    /* git's own digest is that of the content, except for an LFS file: there it is that of the pointer file. */
     if (whit_json_type_of(json, lfs) != WHIT_JSON_OBJECT)
         take_digest(json, whit_json_get(json, entry, blob_key), 40, WHIT_HUB_GIT_SHA1, &file);
     return whit_hub_listing_add(listing, &file, error);

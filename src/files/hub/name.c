@@ -7,7 +7,8 @@
 #include "base/utf8.h"
 #include "hub/settings.h"
 
-#define PART_BYTES_MAX 200 /* bytes of one part of a path; leaves room for the endings of unfinished files */
+/* Limit of one part of a path: file systems allow 255 bytes, and the endings of unfinished files need some of them. */
+#define PART_BYTES_MAX 200
 
 static bool is_name_byte(char c)
 {
@@ -15,8 +16,8 @@ static bool is_name_byte(char c)
         c == '.';
 }
 
-/* Returns whether the text consists of parts of name bytes, separated by '/', none of which begins or ends with '-' or
- * '.'. */
+/* Returns whether the text consists of at most n_parts_max parts of name bytes, separated by '/', none of which begins
+ * or ends with '-' or '.'. */
 static bool is_plain(const char *text, size_t n, size_t n_parts_max)
 {
     size_t n_parts = 1, part_bytes = 0;
@@ -56,7 +57,7 @@ static whit_status take_file(whit_hub_name *name, const char *file, const char *
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* Returns the text following the host's name and its '/'; NULL if `text` does not begin with this host. */
+/* Returns the text that follows the host's name and a '/'. NULL if `text` does not begin with this host. */
 static const char *after_host(const char *text, const char *host)
 {
     size_t n = strlen(host);
@@ -69,7 +70,7 @@ static const char *after_scheme(const char *text)
     return strncmp(text, "http://", 7) == 0 ? text + 7 : text;
 }
 
-/* Returns the path following the name of one of the hub's hosts; NULL if `text` does not begin with one. */
+/* Returns the path that follows the name of one of the hub's hosts; NULL if `text` does not begin with one. */
 static const char *path_on_hub(const char *text)
 {
     static const char *const hosts[] = {"huggingface.co", "www.huggingface.co", "hf.co"};
@@ -85,8 +86,8 @@ bool whit_hub_is_address(const char *text)
     return after_scheme(text) != text || path_on_hub(text);
 }
 
-/* Decodes `n_text` bytes of a path: "%41" becomes the byte that it stands for. It returns false if the decoded text
- * does not fit or has a zero byte. */
+/* Decodes `n_text` bytes of a percent-encoded path: "%41" becomes "A". Returns false if the decoded text does not fit
+ * or contains a zero byte. */
 static bool decode(const char *text, size_t n_text, char *out, size_t out_bytes)
 {
     static const char digits[] = "0123456789abcdef";
@@ -106,7 +107,7 @@ static bool decode(const char *text, size_t n_text, char *out, size_t out_bytes)
     return true;
 }
 
-/* Returns the text following the next '/'; NULL if there is no further '/'. */
+/* Returns the text that follows the next '/'; NULL if there is no further '/'. */
 static const char *behind_slash(const char *at, const char *end)
 {
     const char *slash = at ? memchr(at, '/', (size_t)(end - at)) : NULL;
@@ -144,7 +145,7 @@ static whit_status parse_address(const char *text, whit_hub_name *name, whit_err
     if (!decode(revision, (size_t)((file ? file - 1 : end) - revision), part, sizeof part))
         return no_model(text, error);
     WHIT_TRY(whit_hub_name_revise(name, part, error));
-    if (!file || is_tree) return WHIT_OK; /* the page of a folder names the whole repository */
+    if (!file || is_tree) return WHIT_OK; /* the page of a folder means the whole repository */
     if (!decode(file, (size_t)(end - file), part, sizeof part)) return no_model(text, error);
     return take_file(name, part, text, error);
 }
@@ -186,7 +187,7 @@ void whit_hub_name_folder(const whit_hub_name *name, char folder[WHIT_HUB_FOLDER
 {
     char text[WHIT_HUB_FOLDER_BYTES];
     whit_hub_name_print(name, text);
-    /* A name has at most nine slashes, so that the longer text fits. */
+    /* A name has at most nine slashes, so the text fits although each '/' becomes two bytes. */
     size_t at = 0;
     for (const char *c = text; *c && at + 3 < WHIT_HUB_FOLDER_BYTES; c++) {
         folder[at++] = *c == '/' ? '-' : *c;

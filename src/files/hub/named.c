@@ -16,7 +16,8 @@ static whit_status open_builtin(const whit_model_options *options, whit_model **
     return whit_model_open_memory(bytes, size_bytes, WHIT_BUILTIN_NAME, options->allocator, model, error);
 }
 
-/* Returns whether a name that is no existing file can only be a file name, for the error about a mistyped name. */
+/* Returns whether a name, for which no file exists, looks like a file name rather than a model's name. A mistyped file
+ * name is then reported as a missing file. */
 static bool is_path(const char *name)
 {
     static const char *const endings[] = {".ndf", ".gguf", ".safetensors"};
@@ -24,7 +25,8 @@ static bool is_path(const char *name)
     if (!*name || strchr("/.~", *name)) return true;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t m = strlen(endings[i]);
-        if (n > m && !strcmp(name + n - m, endings[i])) return !strchr(name + 2, ':'); /* OWNER/NAME:FILE, not C:FILE */
+        /* A ':' means OWNER/NAME:FILE, except in C:FILE. */
+        if (n > m && !strcmp(name + n - m, endings[i])) return !strchr(name + 2, ':');
     }
     return false;
 }

@@ -21,16 +21,16 @@ struct pull {
     const whit_hub_name *name;
     const whit_hub_pull_options *options;
     whit_hub_line line;
-    whit_hub_entry entry;     /* the store's record from earlier pulls */
+    whit_hub_entry entry;     /* record of the earlier pulls of this repository */
     whit_hub_listing listing; /* files of the repository on the hub */
     whit_hub_choice choice;
-    bool *here; /* by index into listing.files: the file is already in place */
+    bool *here; /* here[i]: file i of `listing` is in the store already */
     whit_hub_progress progress;
 };
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* Appends `text` percent-encoded, except unreserved characters (RFC 3986) and, if `keep_slash`, '/'. */
+/* Appends `text` percent-encoded; unreserved characters (RFC 3986) and, if `keep_slash`, '/' stay unchanged. */
 static void append_encoded(whit_buf *url, const char *text, bool keep_slash)
 {
     for (; *text; text++) {
@@ -44,7 +44,7 @@ static void append_encoded(whit_buf *url, const char *text, bool keep_slash)
     }
 }
 
-/* Builds ENDPOINT + before + REPO + middle + REVISION + after + path, where any part may be "". */
+/* Writes ENDPOINT + before + REPO + middle + REVISION + after + path to `url`. Any part may be "". */
 static whit_status make_url(const struct pull *pull, const char *before, const char *middle, const char *revision,
                             const char *after, const char *path, char url[WHIT_HTTP_URL_BYTES], whit_error *error)
 {
@@ -68,8 +68,8 @@ static whit_status make_url(const struct pull *pull, const char *before, const c
 
 /* ---- the listing ---------------------------------------------------------------------------- */
 
-/* Reads the repository's description. Hubs without descriptions answer 404 (see *answer); then the tree must
- * suffice. */
+/* Reads the repository's description into the listing. A hub without descriptions answers 404 (see *answer); then the
+ * files come from the tree alone. */
 static whit_status read_info(struct pull *pull, bool want_files, whit_http_answer *answer, whit_error *error)
 {
     char url[WHIT_HTTP_URL_BYTES];
@@ -117,8 +117,8 @@ static whit_status read_tree(struct pull *pull, whit_http_answer *answer, whit_e
     return status;
 }
 
-/* Lists the repository's files. Sizes and digests come from the tree; the commit from the description, so that all
- * files are of the same commit, and the names too if there is no tree. */
+/* Lists the repository's files. Sizes and digests come from the tree, or from the description if there is no tree. The
+ * commit comes from the description and is used in every further address, so that all files are of the same commit. */
 static whit_status list_files(struct pull *pull, whit_error *error)
 {
     const char *repo = pull->name->repo;
@@ -143,7 +143,7 @@ static bool on_bytes(void *user, uint64_t n_new_bytes)
     return !pull->options->progress || pull->options->progress(pull->options->user, &pull->progress);
 }
 
-/* Creates the folders above a file of the entry. */
+/* Creates the missing parent folders of the file at `path`, which is in the entry's folder. */
 static whit_status make_folders(const struct pull *pull, char *path, whit_error *error)
 {
     for (char *slash = strchr(path + strlen(pull->entry.folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -156,8 +156,8 @@ static whit_status make_folders(const struct pull *pull, char *path, whit_error 
     return WHIT_OK;
 }
 
-/* Sets here[i] if the i-th file is in the cache already: by the record of the last pull or, after a crash between two
- * renames, by its own digest. */
+/* Sets here[i] if file i is in the store already. The record of the last pull decides; if it has another digest or
+ * lacks the file, as after a crash between two renames, the file on disk is hashed. */
 static whit_status look_for(struct pull *pull, size_t i, whit_error *error)
 {
     const whit_hub_file *file = &pull->listing.files[i], *old = whit_hub_listing_find(&pull->entry.files, file->path);
@@ -191,7 +191,7 @@ static whit_status fetch(struct pull *pull, size_t i, whit_hub_pulled *pulled, w
     return WHIT_OK;
 }
 
-/* Returns the bytes of an unfinished file from an earlier run. */
+/* Returns the number of bytes of an unfinished file from an earlier run, at most the file's size. */
 static uint64_t part_bytes(const struct pull *pull, const whit_hub_file *file)
 {
     char path[WHIT_CACHE_PATH_BYTES];
@@ -201,7 +201,7 @@ static uint64_t part_bytes(const struct pull *pull, const whit_hub_file *file)
     return (uint64_t)info.st_size < file->size_bytes ? (uint64_t)info.st_size : file->size_bytes;
 }
 
-/* Adds up the sizes of the chosen files, and checks the free disk space before anything is downloaded. */
+/* Sums the sizes of the chosen files, and checks the free disk space before anything is downloaded. */
 static whit_status measure_files(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
 {
     uint64_t missing = 0;
@@ -230,7 +230,7 @@ static whit_status measure_files(struct pull *pull, whit_hub_pulled *pulled, whi
                      pull->name->repo, (double)missing / 1e9, pull->entry.folder, (double)free_bytes / 1e9);
 }
 
-/* Adds the files of a sharded folder, which are known once its index is downloaded. */
+/* Chooses the shards of a safetensors folder, after downloading the index that names them. */
 static whit_status add_shards(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
 {
     size_t index = pull->choice.index;
@@ -263,7 +263,7 @@ static whit_status fetch_all(struct pull *pull, whit_hub_pulled *pulled, whit_er
     return WHIT_OK;
 }
 
-/* ---- putting in place ----------------------------------------------------------------------- */
+/* ---- replacing the old files ---------------------------------------------------------------- */
 
 static bool is_chosen(const struct pull *pull, const char *path)
 {
@@ -272,7 +272,7 @@ static bool is_chosen(const struct pull *pull, const char *path)
     return false;
 }
 
-/* Returns whether an older version's file would be read as a part of the new folder. */
+/* Returns whether the file at `path`, from an older version, would wrongly be read as a part of the new folder. */
 static bool disturbs(const struct pull *pull, const char *path)
 {
     static const char *const endings[] = {".safetensors", ".json", ".model", ".jinja", ".txt"};
@@ -283,7 +283,8 @@ static bool disturbs(const struct pull *pull, const char *path)
     return false;
 }
 
-/* Records only the files that do not change, while the others are replaced. */
+/* Removes from the record the files that are about to be replaced, and deletes the files that `disturbs` reports. A
+ * crash during the replacement then leaves a true record. */
 static whit_status record_unchanged(struct pull *pull, whit_error *error)
 {
     whit_hub_listing kept = {0};
@@ -324,7 +325,8 @@ static whit_status install(struct pull *pull, whit_error *error)
     return whit_hub_entry_record(&pull->entry, error);
 }
 
-/* Returns true if nothing changed. Then files and record stay untouched, so that the converted model stays valid. */
+/* Returns whether all chosen files are in place already. Then files and record stay untouched, so that the converted
+ * model in the cache stays valid. */
 static bool is_in_place(const struct pull *pull)
 {
     for (size_t k = 0; k < pull->choice.n_files; k++)

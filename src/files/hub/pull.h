@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Pulls a model: lists the repository, chooses files, downloads them and puts them in place. */
+ * Pulls a model: lists the repository, chooses files, downloads them and moves them into the store. */
 #ifndef WHIT_HUB_PULL_H
 #define WHIT_HUB_PULL_H
 
 #include "hub/store.h"
 
 typedef struct whit_hub_progress {
-    const char *file;                 /* the file being downloaded */
+    const char *file;                 /* bytes of all chosen files together; total_bytes 0: unknown */
     uint64_t done_bytes, total_bytes; /* over all chosen files; total_bytes 0: unknown */
 } whit_hub_progress;
 
@@ -14,9 +14,11 @@ typedef struct whit_hub_pull_options {
     const char *endpoint, *token; /* see settings.h; token "": no token */
     const char *cache_dir;        /* NULL: whit_cache_folder chooses it */
     uint32_t connect_s, stall_s;  /* 0: 30 and 60 seconds */
-    uint32_t n_tries, wait_ms;    /* 0: 5 tries without progress, the first pause 1 s, doubling */
+    uint32_t n_tries, wait_ms;    /* attempts without progress (0: 5); first pause between attempts, which doubles (0: 1
+                                   * s) */
     const volatile bool *cancel;
-    bool (*progress)(void *user, const whit_hub_progress *progress); /* false cancels */
+    bool (*progress)(void *user, const whit_hub_progress *progress); /* called as bytes arrive; false cancels the
+                                                                      * pull */
     void *user;
 } whit_hub_pull_options;
 
@@ -24,14 +26,14 @@ typedef struct whit_hub_pulled {
     char path[WHIT_CACHE_PATH_BYTES]; /* the file or folder to open */
     whit_hub_kind kind;
     size_t n_files;
-    uint64_t size_bytes, fetched_bytes; /* sizes of all files, and the bytes downloaded now */
+    uint64_t size_bytes, fetched_bytes; /* total size of the model's files; the bytes that this pull has downloaded */
     char commit[WHIT_HUB_COMMIT_BYTES]; /* "": unknown */
     char licence[64];                   /* "": unknown; as in whit_hub_listing */
 } whit_hub_pulled;
 
-/* Downloads the model that `name` means into the store. Files that are there with the hub's digest are not downloaded
- * again. New files replace old ones only once all of them are downloaded and checked; if a run ends early, for any
- * reason, the next one resumes with the parts that it left. */
+/* Downloads the model named `name` into the store. Files that the store already has with the hub's digest are not
+ * downloaded again. New files replace old ones only after all of them are downloaded and checked. If a run ends early,
+ * for any reason, the next one resumes its unfinished files. */
 whit_status whit_hub_pull(const whit_hub_name *name, const whit_hub_pull_options *options, whit_hub_pulled *pulled,
                           whit_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds the hub's address and the user's token in the options and the environment. */
+ * Reads the hub's address and the user's token from the options and the environment. */
 #ifndef WHIT_HUB_SETTINGS_H
 #define WHIT_HUB_SETTINGS_H
 
@@ -8,13 +8,13 @@
 #define WHIT_HUB_ENDPOINT_BYTES 512
 #define WHIT_HUB_TOKEN_BYTES    512
 
-/* Finds the hub's address: $HF_ENDPOINT, else https://huggingface.co; without slashes at its end. The error is
+/* Reads the hub's address from $HF_ENDPOINT, without slashes at its end; default: https://huggingface.co. The error is
  * WHIT_ERROR_ARGUMENT if it is not an http or https address. */
 whit_status whit_hub_endpoint(char endpoint[WHIT_HUB_ENDPOINT_BYTES], whit_error *error);
 
-/* Finds the token: `given` (may be NULL), else $HF_TOKEN, else the file $HF_TOKEN_PATH, $HF_HOME/token or
- * ~/.cache/huggingface/token; "" if not found. *from is its source, for messages. The error is WHIT_ERROR_ARGUMENT if
- * the text cannot be a token. */
+/* Reads the token: `given` (may be NULL), else $HF_TOKEN, else the content of the file $HF_TOKEN_PATH, $HF_HOME/token
+ * or ~/.cache/huggingface/token; "" if there is none of these. *from is the source's name for messages. The error is
+ * WHIT_ERROR_ARGUMENT if the text cannot be a token. */
 whit_status whit_hub_token(const char *given, char token[WHIT_HUB_TOKEN_BYTES], const char **from, whit_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Computes SHA-1 (RFC 3174) for git's digests of small files; it protects against damage, not against deliberate
+ * Computes SHA-1 (RFC 3174), which git uses as the digest of small files. It detects damage, not deliberate
  * collisions. */
 #ifndef WHIT_HUB_SHA1_H
 #define WHIT_HUB_SHA1_H
@@ -12,7 +12,7 @@
 typedef struct whit_sha1 {
     uint32_t state[5];
     uint64_t n_bytes;
-    uint8_t block[64]; /* the last n_bytes % 64 bytes, not yet hashed */
+    uint8_t block[64]; /* the last n_bytes % 64 bytes, which are not hashed yet */
 } whit_sha1;
 
 void whit_sha1_begin(whit_sha1 *sha1);

@@ -37,8 +37,8 @@ bool whit_hub_entry_has(const whit_hub_entry *entry, const whit_hub_file *file)
         S_ISREG(info.st_mode) && (uint64_t)info.st_size == file->size_bytes;
 }
 
-/* Reads the record. A missing or damaged record leaves the entry empty: the next pull finds the files and checks
- * them. */
+/* Reads the record. If it is missing or damaged, the entry has no files; the next pull finds the files on disk and
+ * checks their digests. */
 static whit_status read_record(whit_hub_entry *entry, whit_error *error)
 {
     char path[WHIT_CACHE_PATH_BYTES];
@@ -95,7 +95,7 @@ whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error)
     char path[WHIT_CACHE_PATH_BYTES];
     struct stat info;
     char *slash = strrchr(entry->folder, '/');
-    *slash = 0; /* the store itself */
+    *slash = 0; /* path of the store's folder */
     bool failed = mkdir(entry->folder, 0700) != 0 && errno != EEXIST;
     *slash = '/';
     if (failed || (mkdir(entry->folder, 0700) != 0 && errno != EEXIST))
@@ -103,7 +103,7 @@ whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error)
     WHIT_TRY(whit_hub_entry_path(entry, LOCK, "", path, error));
     entry->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (entry->lock_fd < 0) return whit_fail_errno(error, path, "create");
-    /* A lock on a file that was unlinked meanwhile protects nothing. */
+    /* If another process has unlinked the locked file meanwhile, the lock protects nothing. */
     if (flock(entry->lock_fd, LOCK_EX | LOCK_NB) != 0 || fstat(entry->lock_fd, &info) != 0 || info.st_nlink == 0) {
         close(entry->lock_fd);
         entry->lock_fd = -1; /* whit_hub_entry_tidy must not remove another process's lock file */
@@ -190,9 +190,9 @@ void whit_hub_store_free(whit_hub_entry *entries, size_t n_entries)
     free(entries);
 }
 
-/* ---- by a user's words ---------------------------------------------------------------------- */
+/* ---- finding repositories by a user's text -------------------------------------------------- */
 
-/* Completes a name without an owner to the only repository of that name. */
+/* Adds the owner to a name without one, if only one repository has that name. */
 static whit_status complete(const char *cache_dir, whit_hub_name *name, whit_error *error)
 {
     whit_hub_entry *entries;
@@ -260,7 +260,7 @@ whit_status whit_hub_store_path(const char *cache_dir, const char *text, char pa
             ? whit_hub_entry_path(&entry, "", "", path, error)
             : whit_hub_entry_path(&entry, entry.files.files[choice.files[0]].path, "", path, error);
     size_t n = status == WHIT_OK ? strlen(path) : 0;
-    if (n && path[n - 1] == '/') path[n - 1] = 0; /* the folder's path, without the slash */
+    if (n && path[n - 1] == '/') path[n - 1] = 0; /* remove the final slash of the folder's path */
     whit_hub_choice_free(&choice);
     whit_hub_entry_close(&entry);
     return status;

@@ -7,7 +7,7 @@
 
 #include "hub/store.h"
 
-/* Makes the folders above a file of a repository. */
+/* Creates the missing parent folders of the file at `path`, which is in the entry's folder. */
 static whit_status make_above(const whit_hub_entry *entry, char *path, whit_error *error)
 {
     for (char *slash = path + strlen(entry->folder) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
@@ -20,7 +20,7 @@ static whit_status make_above(const whit_hub_entry *entry, char *path, whit_erro
     return WHIT_OK;
 }
 
-/* Links the chosen files into the folder of `to`, and lists them in its record. */
+/* Creates hard links to the chosen files in the folder of `to`, and adds the files to its record. */
 static whit_status link_files(const whit_hub_entry *from, const whit_hub_choice *choice, whit_hub_entry *to,
                               whit_error *error)
 {
@@ -51,8 +51,8 @@ whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, co
     whit_status status = whit_hub_entry_lock(&from, error);
     if (status == WHIT_OK) status = whit_hub_choose(&from.files, from_text, from_name.file, &choice, error);
     if (status == WHIT_OK && choice.kind == WHIT_HUB_FOLDER) {
-        /* A folder's model has all files of the record, including its shards: the record of a folder contains no
-         * others. */
+        /* A folder's model has all files of the record: its shards, which are not chosen here, are in the record
+         * too. */
         size_t *all = realloc(choice.files, from.files.n_files * sizeof *all);
         if (!all) status = whit_fail_memory(error, from_text, from.files.n_files * sizeof *all);
         if (all) choice.files = all;

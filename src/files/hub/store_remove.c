@@ -10,8 +10,8 @@
 
 #include "hub/store.h"
 
-/* Removes one file or folder below a repository's folder, which belongs to the store: no link is followed, nothing
- * outside is touched. */
+/* Removes one file or folder, as nftw calls it for everything in a repository's folder. Symbolic links are removed, not
+ * followed. */
 static int remove_one(const char *path, const struct stat *info, int type, struct FTW *at)
 {
     (void)info, (void)at;
@@ -24,7 +24,7 @@ static uint64_t disk_bytes(const char *path)
     return lstat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
 }
 
-/* Sums the sizes of the files below a folder; its folders are not deeper than paths are long. */
+/* Returns the total size of the files below a folder, recursively. The depth is limited by the length of a path. */
 static uint64_t folder_bytes(const char *folder)
 {
     char path[WHIT_CACHE_PATH_BYTES];
@@ -48,7 +48,7 @@ uint64_t whit_hub_entry_bytes(const whit_hub_entry *entry)
     return folder_bytes(entry->folder);
 }
 
-/* Removes the converted files of every model in the record; returns their bytes. */
+/* Removes the files that were converted from the models of the record; returns their total size. */
 static uint64_t forget_converted(const char *cache_dir, const whit_hub_entry *entry)
 {
     char path[WHIT_CACHE_PATH_BYTES];
@@ -69,7 +69,8 @@ static whit_status remove_all(const char *cache_dir, whit_hub_entry *entry, whit
 {
     removed->converted_bytes = forget_converted(cache_dir, entry);
     removed->pulled_bytes = folder_bytes(entry->folder);
-    /* The record is emptied first: a crash then leaves an unfinished download, not a broken model. */
+    /* The record is emptied first: after a crash the folder looks like an unfinished download, not like a complete
+     * model. */
     whit_hub_listing_free(&entry->files);
     WHIT_TRY(whit_hub_entry_record(entry, error));
     if (nftw(entry->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
@@ -77,7 +78,7 @@ static whit_status remove_all(const char *cache_dir, whit_hub_entry *entry, whit
     return WHIT_OK;
 }
 
-/* Removes the files of one choice; the others stay. */
+/* Removes the chosen files and deletes them from the record; the repository's other files stay. */
 static whit_status remove_chosen(const char *cache_dir, whit_hub_entry *entry, const whit_hub_choice *choice,
                                  whit_hub_removed *removed, whit_error *error)
 {
@@ -114,7 +115,7 @@ whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_
     if (status == WHIT_OK && !name.file[0]) status = remove_all(cache_dir, &entry, removed, error);
     if (status == WHIT_OK && name.file[0]) {
         status = whit_hub_choose(&entry.files, text, name.file, &choice, error);
-        /* With the last model its folder is removed, too. */
+        /* The last model's removal also removes the repository's folder. */
         if (status == WHIT_OK && choice.n_files == entry.files.n_files)
             status = remove_all(cache_dir, &entry, removed, error);
         else if (status == WHIT_OK)
@@ -125,8 +126,8 @@ whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_
     return status;
 }
 
-/* Returns whether a chosen file is the model at `below`, a path in the repository's folder, or a part of it. `below`
- * "": the folder itself, whose model has all files but those of GGUF models. */
+/* Returns whether the chosen file `file` is at `below`, a path in the repository's folder, or inside it. `below` ""
+ * means the repository's folder itself, which counts as the model unless the choice is a GGUF model. */
 static bool is_part_of(const char *file, const char *below, whit_hub_kind kind)
 {
     const size_t n = strlen(below);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements ranks by OpenMPI. The program does not link it: calls go through libwhit_mpi.so (mpi_shim.c), which is
- * looked for beside the program and in lib/whit, and opened only if mpirun has set its environment. */
+ * Implements ranks by OpenMPI. The program is not linked to OpenMPI: it loads libwhit_mpi.so (mpi_shim.c) from the
+ * program's folder or ../lib/whit/, and only if mpirun has set its environment. */
 #include "ranks/ranks.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,8 @@ static void *open_library(void)
     if (slash) slash[1] = 0;
     for (size_t i = 0; !library && i < sizeof places / sizeof *places; i++) {
         snprintf(path, sizeof path, "%s%s" LIBRARY, program, places[i]);
-        library = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE); /* OpenMPI's plug-ins need its symbols */
+        /* RTLD_GLOBAL, because OpenMPI's plug-ins use symbols of the library */
+        library = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
     }
     return library;
 }
@@ -43,7 +44,8 @@ struct mpi {
     double latency_ns, ns_per_byte; /* simulated network; 0: no simulation */
 };
 
-/* Waits until a call that began at `from_ns` has taken as long as it would on the simulated network. */
+/* Waits until a call that began at `from_ns` has taken as long as it would take on the simulated network; returns
+ * `ok`. */
 static bool end_call(const struct mpi *mpi, uint64_t from_ns, size_t n_bytes, bool ok)
 {
     if (mpi->latency_ns == 0 && mpi->ns_per_byte == 0) return ok;
@@ -70,7 +72,8 @@ static bool broadcast_bytes(void *user, void *data, size_t n_bytes)
     const struct mpi *mpi = user;
     const uint64_t from_ns = whit_now_ns();
     const bool ok = mpi->calls->broadcast(data, n_bytes) == 0;
-    return mpi->rank ? end_call(mpi, from_ns, n_bytes, ok) : ok; /* rank 0 does not wait for answers */
+    /* Rank 0 only sends, and does not wait for the receivers. */
+    return mpi->rank ? end_call(mpi, from_ns, n_bytes, ok) : ok;
 }
 
 static bool gather_bytes(void *user, void *data, const size_t *offsets, bool to_first)
@@ -81,11 +84,11 @@ static bool gather_bytes(void *user, void *data, const size_t *offsets, bool to_
     const size_t n_sent = n_mine * (to_first ? 1 : mpi->n_ranks - 1);
     const size_t n_received = offsets[mpi->n_ranks] - offsets[0] - n_mine;
     const bool ok = mpi->calls->gather(data, offsets, to_first) == 0;
-    if (to_first && mpi->rank) return ok; /* a sender does not wait for an answer */
+    if (to_first && mpi->rank) return ok; /* a sender does not wait for the receiver */
     return end_call(mpi, from_ns, n_sent > n_received ? n_sent : n_received, ok);
 }
 
-/* Reads WHIT_RANKS_DELAY. */
+/* Reads the simulated network from WHIT_RANKS_DELAY, see ranks.h. */
 static whit_status read_delay(struct mpi *mpi, whit_error *error)
 {
     const char *text = getenv("WHIT_RANKS_DELAY");
@@ -100,7 +103,8 @@ static whit_status read_delay(struct mpi *mpi, whit_error *error)
     return WHIT_OK;
 }
 
-/* Watches the time until all ranks have joined. */
+/* Limits the time until all ranks have joined: a thread calls `waits` after WHIT_RANKS_PATIENCE_S unless is_over was
+ * set. */
 struct watch {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -123,13 +127,13 @@ static void *watch_start(void *context)
     return NULL;
 }
 
-/* Joins the ranks; without a thread to watch it, no warning is printed. */
+/* Joins the ranks. If the watching thread cannot be created, `waits` is never called. */
 static int open_watched(struct mpi *mpi, void (*waits)(void))
 {
     struct watch watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .waits = waits};
     pthread_t thread;
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-    /* Both ranks watch, because one of them may be the missing one. */
+    /* Ranks 0 and 1 both watch, because one of them may be the missing rank. */
     const bool is_first = rank && (!strcmp(rank, "0") || !strcmp(rank, "1"));
     const bool is_watched = is_first && pthread_create(&thread, NULL, watch_start, &watch) == 0;
     const int failed = mpi->calls->open(&mpi->rank, &mpi->n_ranks);

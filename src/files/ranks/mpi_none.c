@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A build without OpenMPI computes in one process, and says so under mpirun. */
+ * Replaces mpi.c in builds without OpenMPI: the program computes in one process, and opening ranks under mpirun
+ * fails. */
 #include "ranks/ranks.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Makes OpenMPI's calls for whit, as libwhit_mpi.so; whit does not link OpenMPI itself. */
+ * Calls OpenMPI for whit. This file becomes libwhit_mpi.so, which is linked to OpenMPI, so that whit itself is not. */
 #include "ranks/mpi_shim.h"
 
 #include "base/ranks.h"
@@ -9,11 +9,12 @@
 #include <time.h>
 
 enum {
-    PIECE_BYTES = 1 << 30, /* MPI counts bytes by int */
-    /* Messages of a step up to this size are sent to each rank, which takes one latency; larger ones by a tree. */
+    PIECE_BYTES = 1 << 30, /* limit of one message, since MPI counts bytes by int */
+    /* Broadcasts up to this size are sent to each rank directly, which takes one latency; larger ones use MPI's
+     * tree. */
     SMALL_BYTES = 1 << 16,
-    SPINS = 200,    /* tests of a request before other processes get the CPU */
-    YIELDS = 100000 /* tests before waiting becomes sleeping: a rank may wait for a user's next line */
+    SPINS = 200,    /* tests of a request before each further test yields the CPU */
+    YIELDS = 100000 /* tests before the wait sleeps between tests, since a rank may wait long for a user's next line */
 };
 
 static int my_rank, n_world;
@@ -31,7 +32,7 @@ static int open_world(uint32_t *rank, uint32_t *n_ranks)
     return 0;
 }
 
-/* Waits for requests without keeping the CPU from ranks on the same machine. */
+/* Waits until all requests are complete, and lets other ranks on the same machine use the CPU meanwhile. */
 static int wait_all(MPI_Request *requests, int n)
 {
     const struct timespec pause = {.tv_nsec = 200000};
@@ -100,7 +101,8 @@ static int broadcast_all(void *data, size_t n_bytes)
     return status;
 }
 
-/* Gathers the pieces. All messages travel at once, which takes one latency, and no byte travels twice. */
+/* Exchanges the pieces of all ranks. All messages are in transit at the same time, which takes one latency, and each
+ * piece is sent directly to its receiver. */
 static int gather_all(void *data, const size_t *offsets, bool to_first)
 {
     MPI_Request requests[2 * WHIT_RANKS_MAX];
@@ -113,7 +115,8 @@ static int gather_all(void *data, const size_t *offsets, bool to_first)
             return 1;
     }
     const size_t mine = offsets[my_rank], n_mine = offsets[my_rank + 1] - mine;
-    for (int k = 1; k < n_world && n_mine; k++) { /* different ranks begin with different receivers */
+    /* Each rank begins with another receiver, so that no receiver is flooded. */
+    for (int k = 1; k < n_world && n_mine; k++) {
         const int to = (my_rank + k) % n_world;
         if (to_first && to) continue;
         if (MPI_Isend((const char *)data + mine, (int)n_mine, MPI_BYTE, to, 0, MPI_COMM_WORLD, &requests[n++]) !=

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Declares the functions that libwhit_mpi.so offers the program, as base/ranks.h defines them. They return 0, or
- * another number on failure. */
+ * Declares the functions that libwhit_mpi.so exports to the program; base/ranks.h describes each. They return 0 on
+ * success and another number on failure. */
 #ifndef WHIT_RANKS_MPI_SHIM_H
 #define WHIT_RANKS_MPI_SHIM_H
 
