@@ -17,7 +17,7 @@
 
 #define MAX_SOURCE_FILES 4096
 
-/* ---- folder --------------------------------------------------------------------------------- */
+/* ---- the cache folder ----------------------------------------------------------------------- */
 
 static whit_status make_folders(char *path, whit_error *error)
 {
@@ -120,8 +120,9 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Hashes all files that an importer reads of a model in a folder (model/import_hf.c): files of the folder, and of its
- * own folders, which hold further chat templates and the modules of sentence-transformers. */
+/* Hashes the identities (path, size, mtime, ...) of all files that the importer may read from a model's folder
+ * (model/import_hf.c). Subfolders count too: they contain further chat templates and the modules of
+ * sentence-transformers. */
 static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_error *error)
 {
     struct dirent **names = NULL;
@@ -142,7 +143,7 @@ static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_err
     return status;
 }
 
-/* Hashes the model folder that contains a shard. */
+/* Hashes the whole model folder that contains the .safetensors file at `path`. */
 static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *error)
 {
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -152,9 +153,9 @@ static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *er
     return hash_model_folder(hash, dirname(folder), error);
 }
 
-/* Hashes the files of a split set: NAME-00001-of-00007.gguf means all seven files. Absent files are skipped, since the
- * name alone does not make a set: if the file's content says that it is one of several, the importer reports the
- * missing ones. */
+/* Hashes the identities of all files of a split set: NAME-00001-of-00007.gguf stands for seven files. Absent files are
+ * skipped, because the name alone does not prove that the file belongs to a set. If the file's content says so, the
+ * importer reports the missing files. */
 static whit_status hash_split(whit_hash *hash, const char *path, whit_error *error)
 {
     size_t n = strlen(path);
@@ -201,7 +202,7 @@ whit_status whit_cache_find(const char *cache_dir, const char *path, const char 
     return WHIT_OK;
 }
 
-/* ---- locking and trimming ------------------------------------------------------------------- */
+/* ---- locking and removing old entries ------------------------------------------------------- */
 
 whit_status whit_cache_lock(whit_cache_entry *entry, whit_error *error)
 {
@@ -220,7 +221,7 @@ void whit_cache_note_source(const whit_cache_entry *entry, const char *path)
 {
     char *real = realpath(path, NULL);
     size_t n = real ? strlen(real) : 0;
-    /* The note is for people; the entry is valid without it. */
+    /* The path only informs the user, so a failed write is ignored. */
     if (n && entry->lock_fd >= 0 && ftruncate(entry->lock_fd, 0) == 0) {
         ssize_t ignored = pwrite(entry->lock_fd, real, n, 0);
         (void)ignored;
@@ -252,7 +253,8 @@ static int oldest_first(const void *a, const void *b)
     return (x->used > y->used) - (x->used < y->used);
 }
 
-/* Removes NAME.ndf unless a process holds NAME.lock: that process may be about to open the file that it converted. */
+/* Removes NAME.ndf unless a process has locked NAME.lock: that process may be about to open the file that it has just
+ * converted. Returns whether the file was removed. */
 static bool remove_unlocked(int folder, const char *name)
 {
     char lock[64 + sizeof ".lock"];

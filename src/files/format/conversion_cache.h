@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: MIT
- * Manages the cache of converted sources: it has one .ndf per source, named by a hash of everything it was made from.
- * The folder must be private to the user (mode 0700, owned by the user); otherwise it is not used. */
+ * Manages the cache of converted models: one .ndf file per source, named by a hash of everything that the conversion
+ * depends on. The folder must be private to the user (mode 0700, owned by the user); otherwise it is not used. */
 #ifndef WHIT_FORMAT_CONVERSION_CACHE_H
 #define WHIT_FORMAT_CONVERSION_CACHE_H
 
 #include "base/mem.h"
 
-/* The version of the converter (model/convert.h) is part of every entry's key. It changes whenever the same source
- * would be converted to another file. */
+/* Version of the converter (model/convert.h). It is hashed into every entry's name, and must change whenever the same
+ * source would be converted to another file. */
 #define WHIT_CONVERT_VERSION "10"
 
-#define WHIT_CACHE_PATH_BYTES  4096
-#define WHIT_CACHE_LIMIT_BYTES ((uint64_t)64 << 30) /* when the cache is larger, the oldest files are removed first */
+#define WHIT_CACHE_PATH_BYTES 4096
+/* Size limit of the cache: beyond it, the files that were unused longest are removed. */
+#define WHIT_CACHE_LIMIT_BYTES ((uint64_t)64 << 30)
 
 typedef struct whit_cache_entry {
-    char path[WHIT_CACHE_PATH_BYTES]; /* where the converted file is or will be */
+    char path[WHIT_CACHE_PATH_BYTES]; /* path of the converted file, which may not exist yet */
     char lock[WHIT_CACHE_PATH_BYTES];
     char folder[WHIT_CACHE_PATH_BYTES];
-    int lock_fd; /* -1: not held */
+    int lock_fd; /* descriptor of the locked lock file; -1: not locked */
 } whit_cache_entry;
 
-/* Finds the cache folder: `cache_dir`, else $XDG_CACHE_HOME/whit, else $HOME/.cache/whit. It is created if missing;
- * WHIT_ERROR_IO, with the reason, if it is not private. */
+/* Finds the cache folder: `cache_dir` if not NULL, else $XDG_CACHE_HOME/whit, else $HOME/.cache/whit. Creates it if it
+ * is missing. The error is WHIT_ERROR_IO, with the reason, if it is not private. */
 whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
-/* Finds only the folder's name; nothing is created or checked. */
+/* Like whit_cache_folder, but only computes the folder's path, without creating or checking the folder. */
 whit_status whit_cache_name_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
-/* Names the entry of a source: a hash over `version`, `options` and the path, inode, size and
- * nanosecond mtime of every file that a conversion of `path` reads. */
+/* Computes the paths of a source's entry. Their name is a hash over `version`, `options` and the path, device, inode,
+ * size and nanosecond mtime of every file that a conversion of `path` reads. */
 whit_status whit_cache_find(const char *cache_dir, const char *path, const char *version, const char *options,
                             whit_cache_entry *entry, whit_error *error);
-/* Waits for the entry's lock, so that one process converts and others wait for the result. */
+/* Waits for the entry's lock. While one process converts a source, others that need the same file wait here. */
 whit_status whit_cache_lock(whit_cache_entry *entry, whit_error *error);
 void whit_cache_unlock(whit_cache_entry *entry);
-/* Writes the source's path into the lock file, which must be held, so that whit_cache_list can name it. */
+/* Writes the source's path into the lock file, so that whit_cache_list can report it. The caller must hold the lock. */
 void whit_cache_note_source(const whit_cache_entry *entry, const char *path);
-/* Removes the remains of killed conversions, and the oldest files beyond `limit_bytes`; never `entry` itself, nor an
- * entry whose lock another process holds. */
+/* Removes the remains of killed conversions. Then removes converted files, those unused longest first, until the rest
+ * has at most `limit_bytes`. Never removes `entry` itself or an entry whose lock another process holds. */
 void whit_cache_trim(const whit_cache_entry *entry, uint64_t limit_bytes);
 
 /* ---- the contents of the cache ---------------------------------------------------------------- */
@@ -49,13 +50,14 @@ typedef struct whit_cached {
     int64_t modified_s;
 } whit_cached;
 
-/* Lists every converted file of the folder, by source; the caller calls free() on *entries. A folder that does not
- * exist has no entries, and is not created. */
+/* Lists every converted file of the cache, sorted by source. The caller calls free() on *entries. If the folder does
+ * not exist, there are no entries, and it is not created. */
 whit_status whit_cache_list(const char *cache_dir, whit_cached **entries, size_t *n_entries, whit_error *error);
 /* Removes the converted file that opening the source `path` would find in the cache (cache_dir as in
  * whit_cache_folder). Returns its size in bytes, 0 if there was no such file. */
 uint64_t whit_cache_forget(const char *cache_dir, const char *path);
-/* Removes an entry; false if it was gone already, or a process is about to use it. */
+/* Removes an entry. Returns false if it was removed before or another process holds its lock, because that process may
+ * be about to use it. */
 bool whit_cache_remove(const whit_cached *entry);
 
 #endif

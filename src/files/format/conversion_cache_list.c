@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns whether an item is an entry: entries are named HASH.ndf by whit_cache_find; other files of the folder are not
+/* Returns whether a file of the folder is a converted file: whit_cache_find names these HASH.ndf. Other files are not
  * listed. */
 static int is_entry(const struct dirent *item)
 {

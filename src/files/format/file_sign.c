@@ -11,8 +11,8 @@
 #define SIG_LIMIT      4096
 #define DOMAIN         "file.signature"
 
-/* The signed message consists of a domain, so that no signature of a container can pass for one of a file, and the
- * file's hash. */
+/* The message that is signed. The domain differs from that of containers, so that a container's signature is never
+ * valid for a file. */
 typedef struct message {
     char domain[16];
     uint8_t hash[WHIT_HASH_BYTES];
@@ -75,7 +75,7 @@ whit_status whit_file_sign(const char *path, const char *key_path, whit_error *e
     return status;
 }
 
-/* Reads "whit-signature-ed25519 KEY SIGNATURE". */
+/* Parses the line "whit-signature-ed25519 KEY SIGNATURE"; false if it is malformed. */
 static bool parse_line(const char *text, uint8_t key[WHIT_SIGN_KEY_BYTES], uint8_t signature[crypto_sign_BYTES])
 {
     const size_t n_word = strlen(SIGNATURE_WORD), n_key_hex = 2 * (size_t)WHIT_SIGN_KEY_BYTES;

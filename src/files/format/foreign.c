@@ -35,7 +35,7 @@ static const struct magic {
     {8, 2, "{\"", "is a safetensors file; rename it to end in .safetensors, next to its config.json"},
 };
 
-/* Returns whether the examined bytes are all printable or white space. */
+/* Returns whether all n bytes are printable characters or white space. */
 static bool is_text(const uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -64,7 +64,8 @@ const char *whit_foreign_reason(const void *data, uint64_t size_bytes)
         const struct magic *magic = &magics[i];
         if (!whit_in_bounds(magic->at, magic->n_bytes, n) || memcmp(bytes + magic->at, magic->bytes, magic->n_bytes))
             continue;
-        const bool is_saved = bytes[0] == 'P' && memmem(bytes, n, "data.pkl", 8); /* torch.save writes zip archives */
+        /* torch.save writes zip archives that contain data.pkl */
+        const bool is_saved = bytes[0] == 'P' && memmem(bytes, n, "data.pkl", 8);
         return is_saved ? PYTORCH : magic->reason;
     }
     if (is_text(bytes, n)) return text_reason(bytes, n);

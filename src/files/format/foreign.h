@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Recognises what people open in place of a model: archives, PyTorch's files, pages and messages of servers, downloads
- * that failed. It only gives texts for messages: it opens and refuses no file. */
+ * Recognises files that users open by mistake instead of a model: archives, PyTorch files, web pages, error messages of
+ * servers, failed downloads. It only provides texts for error messages. */
 #ifndef WHIT_FORMAT_FOREIGN_H
 #define WHIT_FORMAT_FOREIGN_H
 
 #include "base/mem.h"
 
-/* Identifies a file that is not a model by its first bytes; returns what it is and what to do, as in "is a zip
- * archive; unpack it", or NULL if it is unknown. The text is static. */
+/* Identifies a file that is not a model from its first bytes. Returns a static text that says what it is and what to
+ * do, such as "is a zip archive; unpack it"; NULL if the content is not recognised. */
 const char *whit_foreign_reason(const void *data, uint64_t size_bytes);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Declares decoders of single blocks of GGUF weight types, by kind, for format/ggml_decode.c. */
+ * Declares decoders of single blocks of GGUF weight types, one function per type, for format/ggml_decode.c. */
 #ifndef WHIT_FORMAT_GGML_BLOCKS_H
 #define WHIT_FORMAT_GGML_BLOCKS_H
 
 #include <stdint.h>
 
-/* Writes the codes of one block in row order, a scale per group and, where the kind has them, an offset per group.
- * value = scale * code + offset. Every bit pattern has a value. */
+/* Decodes one block. Writes its codes in row order, one scale per group and, if the type has offsets, one offset per
+ * group: value = scale * code + offset. Every bit pattern is valid. */
 typedef void whit_ggml_block_fn(const uint8_t *block, int8_t *codes, float *scales, float *offsets);
 
-/* defined in format/ggml_decode_grid.c */
+/* These functions are defined in format/ggml_decode_grid.c. */
 whit_ggml_block_fn whit_ggml_block_iq1_s, whit_ggml_block_iq1_m, whit_ggml_block_iq2_xxs, whit_ggml_block_iq2_xs,
     whit_ggml_block_iq2_s, whit_ggml_block_iq3_xxs, whit_ggml_block_iq3_s, whit_ggml_block_iq4_xs,
     whit_ggml_block_mxfp4, whit_ggml_block_nvfp4;

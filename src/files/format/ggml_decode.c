@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Decodes blocks of GGUF weight types to codes, scales and offsets, and rows to float32.
  *
- * One function per block type writes the codes of a block in row order and, where the block has them, a scale (and
- * offset) per group. A comment at a function lists the block's fields in order, with the number of bytes in
- * brackets. Letters are the format descriptions' own: d scale, m minimum, q codes, sc sub-scale. Bits are numbered from
- * the least significant. */
+ * One function per block type writes the codes of a block in row order and, if the block has them, a scale (and offset)
+ * per group. A comment at a function lists the block's fields in order, with their sizes in bytes in brackets. The
+ * fields' letters are those of the format descriptions: d scale, m minimum, q codes, sc sub-scale. Bits are numbered
+ * from the least significant. */
 #include "format/ggml_types.h"
 
 #include "base/half.h"
@@ -16,7 +16,7 @@ static float f16_at(const uint8_t *p)
     return whit_f32_from_f16(whit_load_u16(p));
 }
 
-/* Decodes qs[16]: low nibbles are the first half of the block, high nibbles the second. */
+/* Decodes qs[16] to 32 codes: the low nibbles are codes 0 to 15, the high nibbles codes 16 to 31. */
 static void nibbles(const uint8_t *qs, int8_t *codes)
 {
     for (int j = 0; j < 16; j++) {
@@ -40,7 +40,8 @@ static void q4_1(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     nibbles(b + 4, codes);
 }
 
-/* Decodes codes of five bits; the fifth bits of 32 codes are the bits of one little-endian word. */
+/* Decodes 32 codes of five bits and subtracts `bias`. The low four bits are the nibbles of qs; the fifth bit of code j
+ * is bit j of the little-endian word at qh. */
 static void nibbles_and_fifth(const uint8_t *qh, const uint8_t *qs, int bias, int8_t *codes)
 {
     uint32_t fifth = whit_load_u32(qh);
@@ -89,7 +90,8 @@ void whit_ggml_k_numbers(const uint8_t *block, uint8_t numbers[16])
     }
 }
 
-/* Reads scales and offsets of Q4_K and Q5_K, which begin with d and dmin. The offset is -(dmin * minimum). */
+/* Computes the scales and offsets of a Q4_K or Q5_K block, which begins with d[2] and dmin[2]. An offset is -(dmin *
+ * minimum). */
 static void k_scales(const uint8_t *b, float *scales, float *offsets)
 {
     float d = f16_at(b), dmin = f16_at(b + 2);
@@ -123,14 +125,16 @@ static void q5_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
         }
 }
 
-/* Decodes 128 codes of two bits in 32 bytes, 32 codes to a field, less `bias`; the first field is at `shift`. */
+/* Decodes 128 codes of two bits from 32 bytes and subtracts `bias`. Field f of the bytes, at bit shift + f * step, has
+ * codes 32 f to 32 f + 31. */
 static void two_bit_fields(const uint8_t *qs, int shift, int step, int bias, int8_t *codes)
 {
     for (int field = 0; field < 4; field++, shift += step)
         for (int m = 0; m < 32; m++) codes[32 * field + m] = (int8_t)((qs[m] >> shift & 3) - bias);
 }
 
-/* A block consists of scales[16] (a scale below, a minimum above), qs[64], d, dmin; 32 codes to a two-bit field. */
+/* A block consists of scales[16] (low nibble: scale, high nibble: minimum), qs[64], d[2], dmin[2]. Each two-bit field
+ * of 32 bytes of qs has 32 consecutive codes. */
 static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = f16_at(b + 80), dmin = f16_at(b + 82);
@@ -142,8 +146,8 @@ static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     two_bit_fields(b + 48, 0, 2, 0, codes + 128);
 }
 
-/* A block consists of hmask[32], qs[64], scales[12], d; where the mask has a zero, 4 is subtracted. Scales have six
- * bits: nibbles of eight bytes, then four bytes with the high two bits. */
+/* A block consists of hmask[32], qs[64], scales[12], d[2]. Where hmask has a zero bit, 4 is subtracted from the code. A
+ * scale has six bits: the low four are a nibble of scales[0..7], the high two a field of scales[8..11]. */
 static void q3_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     const uint8_t *qs = b + 32, *s = b + 96;
@@ -187,7 +191,8 @@ static void tq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets
     two_bit_fields(b + 32, 0, 2, 1, codes + 128);
 }
 
-/* Decodes trit n of n_bytes bytes of five trits, the first trit most significant: one digit of a fraction. */
+/* Decodes trit n of each of n_bytes bytes. A byte stores five trits as a fraction in base 3 (byte / 256), whose first
+ * digit is trit 0. */
 static void trits(const uint8_t *bytes, int n_bytes, int n, int8_t *codes)
 {
     static const uint8_t power[5] = {1, 3, 9, 27, 81};
@@ -217,7 +222,8 @@ static void q1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     (void)offsets;
     scales[0] = f16_at(b);
     for (int i = 0; i < 16; i++) {
-        /* Spreads bit j of the byte to byte j of a word: isolated, made 0 or 1, then mapped to -1 or 1. */
+        /* Spreads bit j of the byte to byte j of a word. The three steps isolate each bit, turn it into 0 or 1, and map
+         * that to -1 or 1. */
         uint64_t word = b[2 + i] * 0x0101010101010101u & 0x8040201008040201u;
         word = (word + 0x7F7F7F7F7F7F7F7Fu) >> 7 & 0x0101010101010101u;
         word = ~(word * 0xFE);
@@ -225,12 +231,12 @@ static void q1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     }
 }
 
-/* Decodes n codes, four consecutive codes to a byte. */
+/* Decodes n codes from n / 4 bytes. Each byte has four consecutive codes, the first in its low bits. */
 static void q2_codes(const uint8_t *qs, int n, int8_t *codes)
 {
     for (int i = 0; i < n / 4; i++) {
         uint32_t byte = qs[i], word = (byte | byte << 6 | byte << 12 | byte << 18) & 0x03030303u;
-        word = ((word | 0x80808080u) - 0x01010101u) ^ 0x80808080u; /* minus 1 in each byte */
+        word = ((word | 0x80808080u) - 0x01010101u) ^ 0x80808080u; /* subtract 1 from each byte */
         memcpy(codes + 4 * i, &word, sizeof word);
     }
 }
@@ -249,8 +255,9 @@ static void pq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets
     q2_codes(b + 2, 128, codes);
 }
 
-/* A block consists of qs[32] slots of four bits, sign[8], d. A slot is a group of four lanes of which exactly one is
- * zero. A pattern has two bits per lane, lane 0 lowest; a set sign negates it. */
+/* A block consists of qs[32] (64 slots of four bits), sign[8], d[2]. A slot selects a pattern for a group of four
+ * weights of which exactly one is zero. A pattern has two bits per weight, the first weight lowest; a set bit in `sign`
+ * negates it. */
 static void stq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const uint8_t patterns[16] = {0xA9, 0x89, 0x29, 0x09, 0xA6, 0x86, 0x26, 0x06,
@@ -265,8 +272,8 @@ static void stq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offset
     }
 }
 
-/* A block consists of twelve bytes of five consecutive trits and a thirteenth for weights 15, 31, 47, 63; the first
- * trit is least significant. */
+/* A block consists of 13 bytes for 64 weights. The first twelve have five consecutive trits each; the last has the
+ * trits of weights 15, 31, 47, 63. The first trit of a byte is least significant. */
 static void iq1_bn(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)scales, (void)offsets;
@@ -284,7 +291,8 @@ static void iq2_bn(const uint8_t *b, int8_t *codes, float *scales, float *offset
         for (int j = 0; j < 16; j++) codes[16 * field + j] = (int8_t)((b[j] >> 2 * field & 3) - 1);
 }
 
-/* Decodes row k of four: byte 16l + 4k + i holds columns 16l + 4z + i in bits 2z, 2z + 1. */
+/* Decodes row k (0 to 3) of a block of four interleaved rows. Byte 16 l + 4 k + i has column 16 l + 4 z + i in bits 2 z
+ * and 2 z + 1. */
 static void iq2_bn_r4(const uint8_t *b, uint64_t k, int8_t *codes)
 {
     for (int l = 0; l < 4; l++)
@@ -327,8 +335,8 @@ static whit_ggml_block_fn *const block_functions[WHIT_GGML_KIND_COUNT] = {
     [WHIT_GGML_NVFP4] = whit_ggml_block_nvfp4,
 };
 
-/* Decodes n columns of a row of I2_S from `column` on. Its blocks follow each other through the whole matrix, so a row
- * may begin inside a block, and the columns come from at most two blocks. */
+/* Decodes columns [column, column + n) of a row of I2_S. Blocks of 128 codes continue from one row to the next, so that
+ * a row may begin inside a block, and n <= 128 columns come from at most two blocks. */
 static void i2_s_columns(const whit_ggml_view *view, uint64_t row, uint64_t column, unsigned n, int8_t *codes)
 {
     int8_t block[128];
@@ -368,7 +376,7 @@ unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_
     return n;
 }
 
-/* Decodes block by block through a small buffer, so that a row of any length needs no allocation. */
+/* Decodes a row block by block through a small buffer, so that no allocation is needed for rows of any length. */
 static void coded_row_f32(const whit_ggml_view *view, uint64_t row, float *out)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);

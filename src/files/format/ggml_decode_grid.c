@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Decodes blocks of the IQ types and of the four-bit floats to codes and scales.
  *
- * An IQ block holds indices into a codebook (kernels/grids.h), signs, and a small scale s per sub-block; its d is the
- * f16 that multiplies all. The products d * (2 s + 1) and with powers of two are exact in float32, so that scale * code
- * is rounded once. IQ1 adds an eighth to all codes of a group, or subtracts it: codes are therefore eighths. A comment
- * at a function lists the block's fields in order, with the number of bytes in brackets. Source: the layouts that
- * ggml publishes; letters are theirs. */
+ * An IQ block has indices into a codebook (kernels/grids.h), signs, a small scale s per group, and an f16 factor d for
+ * the whole block. The products of d with 2 s + 1 and with powers of two are exact in float32, so that scale * code is
+ * rounded only once. IQ1 adds or subtracts 1/8 in all codes of a group, and codes are therefore in eighths. A comment
+ * at a function lists the block's fields in order, with their sizes in bytes in brackets. The layouts and their letters
+ * are those that ggml publishes. */
 #include "format/ggml_blocks.h"
 
 #include "base/fp8.h"
@@ -17,13 +17,14 @@ static float half_field(const uint8_t *p)
     return whit_f32_from_f16(whit_load_u16(p));
 }
 
-/* Returns d (2 s + 1) / 8, which for IQ2 is d (0.5 + s) / 4. */
+/* Returns d * (2 s + 1) / 8; for IQ2 this equals d * (0.5 + s) / 4. */
 static float odd_scale(float d, unsigned s)
 {
     return d * (float)(2 * s + 1) * 0.125f;
 }
 
-/* Writes eight magnitudes, negated where `signs` has a set bit. */
+/* Decodes an entry of an IQ2 codebook to eight codes: two bits select each magnitude, and a set bit of `signs` negates
+ * it. */
 static void put_iq2(unsigned entry, unsigned signs, int8_t *codes)
 {
     static const int8_t levels[4] = WHIT_GRID_LEVELS_IQ2;
@@ -33,8 +34,8 @@ static void put_iq2(unsigned entry, unsigned signs, int8_t *codes)
     }
 }
 
-/* A block consists of d, then per 32 weights a word of four indices and a word of four sign indices with the scale on
- * top. */
+/* A block consists of d[2], then for each 32 weights a word of four 8-bit indices and a word of four 7-bit sign indices
+ * with the 4-bit scale in its top bits. */
 void whit_ggml_block_iq2_xxs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -48,7 +49,8 @@ void whit_ggml_block_iq2_xxs(const uint8_t *b, int8_t *codes, float *scales, flo
     }
 }
 
-/* A block consists of d, qs[32] (nine bits of index, seven of signs), scales[8]: a nibble per 16 weights. */
+/* A block consists of d[2], qs[64] (32 words of a nine-bit index and a seven-bit sign index), scales[8] (a nibble per
+ * 16 weights). */
 void whit_ggml_block_iq2_xs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -60,7 +62,8 @@ void whit_ggml_block_iq2_xs(const uint8_t *b, int8_t *codes, float *scales, floa
     }
 }
 
-/* A block consists of d, qs[32], signs[32], qh[8] (two more bits of each index), scales[8] as in IQ2_XS. */
+/* A block consists of d[2], qs[32], signs[32], qh[8] (two high bits of each index), scales[8] (a nibble per 16
+ * weights). */
 void whit_ggml_block_iq2_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -72,7 +75,8 @@ void whit_ggml_block_iq2_s(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* A block consists of d, qs[64], which has an index per four weights, then a word per 32 weights as in IQ2_XXS. */
+/* A block consists of d[2], qs[64] (an index per four weights), and a word per 32 weights with four sign indices and
+ * the scale, as in IQ2_XXS. */
 void whit_ggml_block_iq3_xxs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const int8_t levels[8] = WHIT_GRID_LEVELS_IQ3_XXS;
@@ -90,7 +94,8 @@ void whit_ggml_block_iq3_xxs(const uint8_t *b, int8_t *codes, float *scales, flo
     }
 }
 
-/* A block consists of d, qs[64], qh[8] (a ninth bit of each index), signs[32], scales[4]: a nibble per 32 weights. */
+/* A block consists of d[2], qs[64], qh[8] (the ninth bit of each index), signs[32], scales[4] (a nibble per 32
+ * weights). */
 void whit_ggml_block_iq3_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -105,14 +110,15 @@ void whit_ggml_block_iq3_s(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* Writes eight codes of IQ1, in eighths: 8 g + 1, or 8 g - 1 if `minus`. */
+/* Decodes an entry of the IQ1 codebook to eight codes in eighths: 8 g + 1, or 8 g - 1 if `minus`, for each digit g of
+ * -1, 0, 1. */
 static void put_iq1(unsigned entry, bool minus, int8_t *codes)
 {
     for (int j = 0; j < 8; j++) codes[j] = (int8_t)(8 * ((int)(entry >> 2 * j & 3) - 1) + (minus ? -1 : 1));
 }
 
-/* A block consists of d, qs[32] and qh[8], which has per 32 weights four times three more bits of index, the scale, and
- * the sign of the eighth. */
+/* A block consists of d[2], qs[32] and qh[16]. qh has a word per 32 weights: three high bits of each of four indices,
+ * the scale, and the sign of the added eighth. */
 void whit_ggml_block_iq1_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -125,8 +131,8 @@ void whit_ggml_block_iq1_s(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* A block consists of qs[32], qh[16] (per eight weights three bits of index and the sign of the eighth), scales[4]:
- * words of four scales of three bits, whose top nibbles are the f16 d. */
+/* A block consists of qs[32], qh[16] (per eight weights three high bits of the index and the sign of the added eighth)
+ * and scales[8]. The last are four words, each with four scales of three bits; their top nibbles form the f16 d. */
 void whit_ggml_block_iq1_m(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     uint16_t words[4], half = 0;
@@ -143,7 +149,8 @@ void whit_ggml_block_iq1_m(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* Decodes n bytes of two nibbles: the low nibbles are the first n codes, the high ones the next n. */
+/* Decodes 2 n codes from n bytes. The low nibbles are the first n codes, the high nibbles the next n; levels[nibble] is
+ * the code. */
 static void put_nibbles(const uint8_t *qs, int n, const int8_t levels[16], int8_t *codes)
 {
     for (int j = 0; j < n; j++) {
@@ -152,7 +159,8 @@ static void put_nibbles(const uint8_t *qs, int n, const int8_t levels[16], int8_
     }
 }
 
-/* A block consists of d, scales_h (two high bits each), scales_l[4] (four low bits each), qs[128]. */
+/* A block consists of d[2], scales_h[2] (two high bits of each scale), scales_l[4] (four low bits of each scale),
+ * qs[128]. */
 void whit_ggml_block_iq4_xs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const int8_t levels[16] = WHIT_GRID_LEVELS_NL;
@@ -166,9 +174,9 @@ void whit_ggml_block_iq4_xs(const uint8_t *b, int8_t *codes, float *scales, floa
     }
 }
 
-static const int8_t e2m1[16] = WHIT_GRID_LEVELS_E2M1; /* the levels are doubled */
+static const int8_t e2m1[16] = WHIT_GRID_LEVELS_E2M1; /* twice the values of the format, to have integers */
 
-/* A block consists of e and qs[16]: values are 2^(e - 127) times halves; e = 255 is not a number (OCP Microscaling
+/* A block consists of e[1] and qs[16]. A value is 2^(e - 127) times half its code; e = 255 means NaN (OCP Microscaling
  * formats). */
 void whit_ggml_block_mxfp4(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
@@ -177,8 +185,8 @@ void whit_ggml_block_mxfp4(const uint8_t *b, int8_t *codes, float *scales, float
     put_nibbles(b + 1, 16, e2m1, codes);
 }
 
-/* A block consists of s[4] and qs[32], four sub-blocks of 16; a scale is an unsigned float of four and three bits,
- * times halves. */
+/* A block consists of s[4] and qs[32]: four groups of 16 weights. A scale s is an unsigned float of four exponent and
+ * three mantissa bits; a value is s times half its code. */
 void whit_ggml_block_nvfp4(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)offsets;

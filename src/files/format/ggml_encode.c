@@ -6,7 +6,8 @@
 #include "base/mem.h"
 #include "kernels/codec_lines.h"
 
-/* Packs n trits, `step` codes apart and the first most significant, as a fraction of 243, rounded up. */
+/* Packs n <= 5 trits, `step` codes apart, into a byte: the fraction trits / 243 (the first trit most significant) times
+ * 256, rounded up. */
 static uint8_t five_trits(const int8_t *codes, int step, int n)
 {
     unsigned value = 0;
@@ -59,7 +60,7 @@ static void q2_0(const int8_t *codes, uint16_t scale, uint8_t *b)
     for (int j = 0; j < 64; j++) b[2 + j / 4] = (uint8_t)(b[2 + j / 4] | (codes[j] + 1) << j % 4 * 2);
 }
 
-/* Lists the kinds that hold plain codes, and the range of these codes. */
+/* The kinds whose blocks consist of plain codes and one scale, with the range of the codes. */
 static const struct encoder {
     whit_ggml_kind kind;
     int8_t least, most;
@@ -84,7 +85,8 @@ static bool codes_fit(const struct encoder *encoder, const int8_t *codes, uint64
     return true;
 }
 
-/* Finds the common scale of columns [first, first + n) as a float16; false if scales differ or it is not a float16. */
+/* Converts the common scale of columns [first, first + n) to float16. Returns false if their scales differ or the scale
+ * is not exact in float16. */
 static bool scale_of(const float *scales, uint64_t group_cols, uint64_t first, uint64_t n, uint16_t *half)
 {
     uint64_t group = first / group_cols, last = (first + n - 1) / group_cols;
@@ -126,7 +128,7 @@ bool whit_ggml_encode_floats(whit_ggml_kind kind, uint64_t n, const float *value
     return true;
 }
 
-/* ---- types that keep the codes of a GGUF kind ------------------------------------------------- */
+/* ---- types of whit that store the codes of a GGUF kind unchanged ------------------------------- */
 
 bool whit_ggml_native_kind(const whit_tensor_type *type, whit_ggml_kind *kind)
 {
@@ -154,7 +156,7 @@ bool whit_ggml_native_kind(const whit_tensor_type *type, whit_ggml_kind *kind)
     return false;
 }
 
-/* Returns the first nibble whose level is `code`. */
+/* Returns the first nibble whose level is `code`; 15 if none of the first 15 has it. */
 static unsigned level_nibble(const int8_t levels[16], int8_t code)
 {
     unsigned nibble = 0;
@@ -162,14 +164,14 @@ static unsigned level_nibble(const int8_t levels[16], int8_t code)
     return nibble;
 }
 
-/* Packs 2 n codes as nibbles in n bytes: the first n in the low nibbles, the others in the high ones. */
+/* Packs 2 n codes into n bytes as nibbles: the first n codes in the low nibbles, the others in the high nibbles. */
 static void put_level_nibbles(const int8_t levels[16], const int8_t *codes, int n, uint8_t *qs)
 {
     for (int j = 0; j < n; j++)
         qs[j] = (uint8_t)(level_nibble(levels, codes[j]) | level_nibble(levels, codes[j + n]) << 4);
 }
 
-/* Packs 256 codes as two-bit fields, 32 codes to a field. */
+/* Packs 256 codes plus `bias` as two-bit fields. Each field of 32 bytes has 32 consecutive codes. */
 static void put_two_bits(const int8_t *codes, int bias, uint8_t *qs)
 {
     memset(qs, 0, 64);
@@ -179,8 +181,8 @@ static void put_two_bits(const int8_t *codes, int bias, uint8_t *qs)
     }
 }
 
-/* Splits eight codes of a codebook into index and signs; false if `even` is set and the number of negative signs is
- * odd. */
+/* Splits eight codes of a codebook into an index and sign bits. Returns false if `even` is set and the number of
+ * negative signs is odd. */
 static bool split_eight(whit_codec codec, bool even, const int8_t *codes, unsigned *index, unsigned *signs)
 {
     uint8_t canonical[3];
@@ -219,7 +221,8 @@ static bool encode_codebook(whit_ggml_kind kind, const int8_t *codes, const uint
     return true;
 }
 
-/* Converts scales to six bits: bytes 96..159 stand for -32..31. The result is false if one is out of range. */
+/* Converts scales to six bits: stored bytes 96..159, which mean -32..31, become 0..63. Returns false if a byte is
+ * outside this range. */
 static bool six_bits(const uint8_t *bytes, int n, uint8_t out[16])
 {
     for (int j = 0; j < n; j++) {
@@ -229,7 +232,7 @@ static bool six_bits(const uint8_t *bytes, int n, uint8_t out[16])
     return true;
 }
 
-/* Writes the numbers that whit_ggml_k_numbers reads; false if a number has more than six bits. */
+/* Packs the numbers in the form that whit_ggml_k_numbers reads. Returns false if a number needs more than six bits. */
 static bool put_k_numbers(const uint8_t numbers[16], uint8_t *s)
 {
     for (int j = 0; j < 4; j++) {
@@ -242,7 +245,8 @@ static bool put_k_numbers(const uint8_t numbers[16], uint8_t *s)
     return true;
 }
 
-/* Encodes a block of Q4_K or Q5_K: factors, numbers, for Q5_K the fifth bits, nibbles. */
+/* Encodes a block of Q4_K or Q5_K: d and dmin (`halves`), the packed scales and minimums (`bytes`), for Q5_K the fifth
+ * bits, then the nibbles. */
 static bool encode_k_block(whit_ggml_kind kind, const int8_t *codes, const uint8_t *bytes, const uint16_t halves[2],
                            uint8_t *b)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Finds the codec that stores a GGUF tensor exactly, and converts its rows to it. */
+ * Finds the type of whit that stores a GGUF tensor exactly (its twin), and converts rows of the tensor to it. */
 #include "format/ggml_types.h"
 
 #include <math.h>
 
 #include "base/half.h"
 
-/* Returns whether a + b is exact in float32. The error of the sum is itself a float32 (Knuth's two-sum). */
+/* Returns whether a + b is exact in float32, by computing the rounding error of the sum (Knuth's two-sum). */
 static bool sum_is_exact(float a, float b)
 {
     float sum = a + b, a_part = sum - b, b_part = sum - a_part;
     return (a - a_part) + (b - b_part) == 0.0f;
 }
 
-/* Holds the result of one pass over the blocks. */
+/* Findings about all blocks of a tensor. */
 struct survey {
-    bool code_two; /* a code is 2; in kinds of two bits only */
+    bool code_two; /* a code is 2; set only for kinds with two-bit codes */
     bool one_scale, shifted_offsets_exact;
     float scale;
 };
 
-/* Returns whether codes are fields of two bits, which can be 3 (3 stands for code 2). */
+/* Returns whether the kind's codes are stored as two-bit fields, in which 3 means code 2. */
 static bool has_two_bits(whit_ggml_kind kind)
 {
     switch (kind) {
@@ -34,7 +34,7 @@ static bool has_two_bits(whit_ggml_kind kind)
     }
 }
 
-/* Returns whether a byte has a field of two bits that is 3. */
+/* Returns whether any two-bit field of the bytes is 3. */
 static bool has_three(const uint8_t *bytes, uint64_t n)
 {
     unsigned both = 0; /* the loop has no early exit, so that it can be vectorised */
@@ -42,7 +42,7 @@ static bool has_three(const uint8_t *bytes, uint64_t n)
     return both != 0;
 }
 
-/* Returns whether any code is 2, for kinds of two bits. The bytes of codes are read as they lie. */
+/* Returns whether any code of a tensor with two-bit codes is 2. The packed bytes are tested without decoding. */
 static bool has_code_two(const whit_ggml_view *view)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -58,7 +58,8 @@ static bool has_code_two(const whit_ggml_view *view)
     return false;
 }
 
-/* Reads a tensor until everything is known on which whit's type can depend: little more than a row of most files. */
+/* Examines a tensor until everything that its twin depends on is known. For most files this needs little more than the
+ * first row. */
 static struct survey survey_blocks(const whit_ggml_view *view)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -84,21 +85,22 @@ static struct survey survey_blocks(const whit_ggml_view *view)
     return seen;
 }
 
-/* Chooses t5 or t2. t5 cannot hold a code of 2, and holds group scales only in its superblocks of 256. */
+/* Chooses t5 or t2 for ternary codes. t5 cannot represent a code of 2, and its group scales must be for 128 or 256
+ * columns or a whole row. */
 static whit_codec ternary_codec(const struct survey *seen, unsigned group)
 {
     bool fits = !seen->code_two && (group == 0 || group == 128 || group == 256);
     return fits ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
 }
 
-/* Chooses a codec that stores the kind's own codes, and its type of byte scales per group. */
+/* Sets a codec that stores the kind's codes unchanged, and the type of its byte-sized group scales. */
 static void use_native(whit_tensor_type *type, whit_codec codec, whit_scale_type scale_type)
 {
     type->codec = (uint8_t)codec;
     type->scale_type = (uint8_t)scale_type;
 }
 
-/* Finds the factors of a block in a codec for IQ3; false if they are no f16. */
+/* Computes the factors that the twin of an IQ3 block needs. Returns false if a factor is not exact in f16. */
 static bool iq3_factors(whit_ggml_kind kind, const uint8_t *block, float factors[2])
 {
     const float d = whit_f32_from_f16(whit_load_u16(block));
@@ -109,9 +111,9 @@ static bool iq3_factors(whit_ggml_kind kind, const uint8_t *block, float factors
         whit_f32_from_f16(whit_f16_from_f32(factors[1])) == factors[1];
 }
 
-/* Chooses the type of IQ3 tensors. Levels of IQ3_S are odd, those of IQ3_XXS even. With s the number of a group, d s (2
- * u - 15) is d s (2 u + 1) less 16 d s, which u5 holds, and d / 4 s level is d / 2 s (level / 2), which i6 holds. The
- * result is true if all factors are f16. */
+/* Chooses the twin of an IQ3 tensor: u5 for IQ3_S, i6 for IQ3_XXS. With s a group's scale, IQ3_S has odd levels 2 u -
+ * 15, and d s (2 u - 15) = d s (2 u + 1) - 16 d s is a u5 code with an offset. IQ3_XXS has even levels, and d / 4 s
+ * level = d / 2 s (level / 2) is an i6 code. Returns true if all factors are exact in f16. */
 static bool use_iq3(const whit_ggml_view *view, whit_tensor_type *type)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -125,12 +127,13 @@ static bool use_iq3(const whit_ggml_view *view, whit_tensor_type *type)
         use_native(type, WHIT_CODEC_U5, WHIT_SCALE_K16);
     } else {
         use_native(type, WHIT_CODEC_I6, WHIT_SCALE_K8);
-        type->group = 16; /* half of the kind's group, as in Q6_K, so that its kernels can be used */
+        type->group = 16; /* half of the kind's group size, to share the kernels of Q6_K */
     }
     return true;
 }
 
-/* Writes codes, numbers and factors of a block of IQ3; `codes` are the kind's levels at first. */
+/* Converts an IQ3 block to its twin: writes group scales (`bytes`) and factors, and replaces the kind's levels in
+ * `codes` by the twin's codes. */
 static void iq3_block(whit_ggml_kind kind, const uint8_t *block, int8_t *codes, uint8_t *bytes, float factors[2])
 {
     const bool is_s = kind == WHIT_GGML_IQ3_S;
@@ -189,11 +192,11 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->scale = 1;
         break;
     case WHIT_GGML_Q4_0: type->codec = WHIT_CODEC_I4; break;
-    case WHIT_GGML_Q4_1: /* i4's codes begin at -8, so the offset is m + 8 d, which needs float32 */
+    case WHIT_GGML_Q4_1: /* i4's codes begin at -8: the offset becomes m + 8 d, in float32 */
         type->codec = seen.shifted_offsets_exact ? WHIT_CODEC_I4 : WHIT_CODEC_I8;
         if (type->codec == WHIT_CODEC_I4) type->scale_type = WHIT_SCALE_F32;
         break;
-    case WHIT_GGML_IQ1_S: /* scales are products of two factors: float32 */
+    case WHIT_GGML_IQ1_S: /* a scale is a product of two factors, which needs float32 */
     case WHIT_GGML_IQ1_M:
     case WHIT_GGML_IQ3_XXS:
     case WHIT_GGML_IQ3_S:
@@ -231,7 +234,7 @@ void whit_ggml_narrow_twin(whit_ggml_twin *twin)
     type->scale = twin->scale;
 }
 
-/* Writes the byte scales of a block's groups and its f16 factors, in the terms of the twin's scale type. */
+/* Writes the byte-sized scales of a block's groups and its f16 factors in the form of the twin's scale type. */
 static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes, float factors[2])
 {
     unsigned n = whit_ggml_kind_info(kind)->block_elems / whit_ggml_kind_info(kind)->group_elems;
@@ -265,7 +268,7 @@ static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes,
         case WHIT_GGML_IQ2_S:
         case WHIT_GGML_IQ2_XS: bytes[j] = (uint8_t)nibble; break;
         case WHIT_GGML_IQ4_XS: bytes[j] = (uint8_t)(96 + (nibble | (high >> 2 * j & 3) << 4)); break;
-        default: bytes[j] = b[j]; break; /* case Q2_K, MXFP4, NVFP4 */
+        default: bytes[j] = b[j]; break; /* Q2_K, MXFP4, NVFP4 */
         }
     }
 }
@@ -301,7 +304,7 @@ void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, 
     }
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 1;
-    if (twin->type.scale_kind != WHIT_SCALE_GROUP) n_groups = 1; /* the scales were reduced to one field */
+    if (twin->type.scale_kind != WHIT_SCALE_GROUP) n_groups = 1; /* a row or tensor has one scale */
     bool has_offset = twin->type.has_offset;
     int shift = twin->type.codec == WHIT_CODEC_I4 && has_offset ? 8 : 0;
     float scales[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Contains tables of GGUF weight types: shapes, type ids with their collisions, and types that cannot be read. */
+ * Tables of GGUF weight types: block shapes, type ids and which of them several kinds use, and types that cannot be
+ * read. */
 #include "format/ggml_types.h"
 
 static const whit_ggml_info infos[WHIT_GGML_KIND_COUNT] = {
@@ -51,7 +52,7 @@ size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CAND
     size_t n = 0;
     for (int kind = 0; kind < WHIT_GGML_KIND_COUNT; kind++)
         if (infos[kind].id == id) kinds[n++] = (whit_ggml_kind)kind;
-    if (id == 42) { /* Prism's first "Q2_0" was today's PQ2_0; Tencent's fork put STQ1_0 here */
+    if (id == 42) { /* Prism's "Q2_0" had id 42 before it became PQ2_0; Tencent's fork uses 42 for STQ1_0 */
         kinds[n++] = WHIT_GGML_PQ2_0;
         kinds[n++] = WHIT_GGML_STQ1_0;
     }

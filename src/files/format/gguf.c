@@ -62,7 +62,7 @@ static const whit_gguf_key *key_of(const whit_buf *keys, const char *name)
     return NULL;
 }
 
-/* Reads a small number that the reader itself needs; *value stays if the key is absent. */
+/* Reads a number from `least` to `most` that this file itself needs. *value is unchanged if the key is absent. */
 static whit_status own_number(const whit_gguf_cursor *cursor, const whit_buf *keys, const char *name, uint64_t least,
                               uint64_t most, uint64_t *value)
 {
@@ -104,7 +104,8 @@ static whit_status read_tensor(whit_gguf_cursor *cursor, uint32_t file, whit_ggu
     return WHIT_OK;
 }
 
-/* Reads the file opened last: its infos into gguf->tensor_memory, its keys into `keys`. */
+/* Reads gguf->files[n_files - 1], the file opened last: its tensor infos into gguf->tensor_memory, its keys into
+ * `keys`. */
 static whit_status read_file(whit_gguf *gguf, whit_buf *keys, whit_error *error)
 {
     uint32_t index = (uint32_t)gguf->n_files - 1;
@@ -148,7 +149,8 @@ static int compare_tensors(const void *a, const void *b, void *user)
 
 typedef int compare_fn(const void *a, const void *b, void *user);
 
-/* Sorts indices 0..n-1 by name; *twice is the index of a duplicate name, or n. */
+/* Returns the indices 0 to n - 1 of the entries, sorted by name; NULL if memory is exhausted. *twice is the index of an
+ * entry whose name occurs twice, or n. */
 static uint32_t *sort_names(const whit_allocator *allocator, void *entries, size_t n, compare_fn *compare,
                             size_t *twice)
 {
@@ -285,7 +287,8 @@ static whit_status finish_index(whit_gguf *gguf, whit_error *error)
 
 /* ---- split sets ---------------------------------------------------------------------------- */
 
-/* Returns the offset of "-00001-of-00003.gguf" in the path of a set of n files; 0 if the path has no such suffix. */
+/* Returns the offset of "-00001-of-00003.gguf" in the path of a file from a set of n_files; 0 if the path has no such
+ * suffix. */
 static size_t split_suffix_at(const char *path, uint64_t n_files)
 {
     enum { SUFFIX_BYTES = 20 };
@@ -300,7 +303,7 @@ static size_t split_suffix_at(const char *path, uint64_t n_files)
     return n - SUFFIX_BYTES;
 }
 
-/* Reads the keys split.no and split.count of the file read last. */
+/* Reads the keys split.no (*number, default 0) and split.count (*count, default 1) of the file opened last. */
 static whit_status split_place(const whit_gguf *gguf, const whit_buf *keys, uint64_t *number, uint64_t *count,
                                whit_error *error)
 {
@@ -312,7 +315,7 @@ static whit_status split_place(const whit_gguf *gguf, const whit_buf *keys, uint
     return WHIT_OK;
 }
 
-/* Opens the i-th file of a set, reads it, and checks that its keys agree with its name. */
+/* Opens file i of a set, reads it, and checks that its split keys agree with its name. */
 static whit_status read_split(whit_gguf *gguf, const char *path, size_t stem_bytes, size_t i, size_t n_files,
                               whit_error *error)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Reads GGUF metadata: the entries within bounds, and typed access to them.
+ * Reads GGUF metadata: bounds-checked parsing of the entries, and typed access to them.
  *
- * An entry is a name (u64 length, bytes), a u32 type, and a value; an array is a u32 element type,
- * a u64 count and the elements; strings are as names. */
+ * An entry is a name (u64 length, bytes), a u32 type, and a value. An array is a u32 element type, a u64 count and the
+ * elements. A string has the form of a name. */
 #include "format/gguf_meta.h"
 
 #define MAX_KEYS  65536
-#define MAX_DEPTH 4 /* depth of arrays in arrays */
+#define MAX_DEPTH 4 /* nesting depth of arrays */
 
 static const uint8_t type_bytes[13] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 static const char *const type_names[13] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
@@ -51,7 +51,8 @@ static bool unknown_type(whit_gguf_cursor *cursor, const whit_gguf_key *key, uin
     return false;
 }
 
-/* Moves over the elements of an array. Recursion is bounded by MAX_DEPTH, steps by the bytes. */
+/* Advances the cursor past the elements of an array. MAX_DEPTH bounds the recursion, and the remaining bytes bound the
+ * number of steps. */
 static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, uint32_t type, uint64_t n_elems,
                           int depth)
 {
@@ -172,7 +173,7 @@ static bool is_integer(whit_gguf_type type)
     return type <= WHIT_GGUF_I32 || type == WHIT_GGUF_U64 || type == WHIT_GGUF_I64;
 }
 
-/* Loads an integer of any type as 128 bits, which can represent all of them. */
+/* Returns an integer of any integer type as 128 bits, which can represent all their values. */
 static __int128 load_integer(whit_gguf_type type, const uint8_t *p)
 {
     switch (type) {
@@ -299,7 +300,7 @@ whit_gguf_strings whit_gguf_strings_of(const whit_gguf_key *array)
 
 bool whit_gguf_strings_next(whit_gguf_strings *strings, const char **text, size_t *text_bytes)
 {
-    /* The length was checked at open, and is checked again because a mapped file may change meanwhile. */
+    /* Opening checked the length already; it is checked again because the mapped file may have changed since. */
     if (strings->n_left == 0 || strings->end - strings->at < 8) return false;
     uint64_t n_bytes = whit_load_u64(strings->at);
     if (n_bytes > (uint64_t)(strings->end - strings->at - 8)) return false;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Reads the first part of a GGUF file: declares a checked cursor and the metadata entries. This header is private
- * to its folder. */
+ * Reads the first part of a GGUF file: a bounds-checked cursor, and the metadata entries. Only files of this folder
+ * include it. */
 #ifndef WHIT_FORMAT_GGUF_META_H
 #define WHIT_FORMAT_GGUF_META_H
 
 #include "format/gguf.h"
 
-/* Holds a position in a file. Every take checks the remaining size; a failure is reported once, in `error`. */
+/* A read position in a file. Every read checks how many bytes remain; a failure is reported in `error`. */
 typedef struct whit_gguf_cursor {
     const char *path;
     const uint8_t *data;
@@ -14,20 +14,22 @@ typedef struct whit_gguf_cursor {
     whit_error *error;
 } whit_gguf_cursor;
 
-/* Takes the next n bytes; NULL if fewer are left (the error then names `what` and the place). */
+/* Returns the next n bytes and advances the cursor. NULL if fewer remain; the error then names `what` and the
+ * position. */
 const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const char *what);
-/* Takes a u64 length and that many bytes. */
+/* Reads a string: a u64 length and that many bytes. The text is not terminated. */
 bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text, size_t *text_bytes);
 
-/* Reads n_keys entries into `keys` (whit_gguf_key[]); duplicates are not yet detected. */
+/* Reads n_keys entries into `keys` (array of whit_gguf_key). Duplicate names are not detected here. */
 whit_status whit_gguf_read_keys(whit_gguf_cursor *cursor, uint64_t n_keys, whit_buf *keys);
 
-/* Sorts the names of the keys in key_memory, anew after keys were added; refuses a duplicate. */
+/* Builds the sorted index of the keys in key_memory; needed again after keys were added. A duplicate name is an
+ * error. */
 whit_status whit_gguf_index_keys(whit_gguf *gguf, whit_error *error);
 
 int whit_gguf_compare_names(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
 
-/* Returns the length of a name for "%.*s" in messages. */
+/* Returns the length of a name, limited to 80 bytes, for "%.*s" in messages. */
 static inline int whit_gguf_shown(size_t name_bytes)
 {
     return name_bytes < 80 ? (int)name_bytes : 80;

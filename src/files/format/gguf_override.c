@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Replaces metadata of a GGUF file by the user's texts, which have the form of llama.cpp's --override-kv. */
+ * Replaces metadata of a GGUF file by texts that the user gives, in the form of llama.cpp's --override-kv. */
 #include "base/items.h"
 #include "base/json.h"
 #include "format/gguf_meta.h"
@@ -11,22 +11,22 @@
 enum { KEY_BYTES_MAX = 127, NUMBER_BYTES_MAX = 63 };
 
 static const struct override_type {
-    const char *word; /* as typed, with the colon */
+    const char *word; /* type name and colon, as the user types them */
     whit_gguf_type type;
 } override_types[] = {
     {"int:", WHIT_GGUF_I64}, {"float:", WHIT_GGUF_F64}, {"bool:", WHIT_GGUF_BOOL}, {"str:", WHIT_GGUF_STRING}};
 
-/* Lists the keys that the reader used to find the file's parts before any key can be replaced. */
+/* Keys that must not be overridden, because opening the file has used them already to find tensors and files. */
 static const char *const layout_keys[] = {"general.alignment", "split.no", "split.count", "split.tensors.count"};
 
-/* Describes one "KEY=TYPE:VALUE" with pointers into its text. */
+/* One "KEY=TYPE:VALUE", as pointers into its text. */
 struct override {
     const char *name, *value;
     size_t name_bytes, value_bytes;
     const struct override_type *type;
 };
 
-/* Reads "KEY=TYPE:" at `at`; the value is the rest of the text. */
+/* Parses "KEY=TYPE:" at `at`. The value is the rest of the text, which cut_value may shorten. */
 static bool read_head(const char *at, struct override *override)
 {
     size_t n = 0;
@@ -42,8 +42,8 @@ static bool read_head(const char *at, struct override *override)
     return false;
 }
 
-/* Ends the value at a comma that another override follows. Returns that override's text; NULL if this is the last
- * override. */
+/* Shortens the value at the first comma that is followed by another override. Returns the text of that override; NULL
+ * if there is none. */
 static const char *cut_value(struct override *override)
 {
     struct override next;
@@ -55,7 +55,7 @@ static const char *cut_value(struct override *override)
     return NULL;
 }
 
-/* Writes the value's bytes as a GGUF file has them; false if the text is no value of the type. */
+/* Appends the value's bytes as a GGUF file stores them. Returns false if the text is not a valid value of the type. */
 static bool write_value(const struct override *override, whit_buf *bytes)
 {
     char number[NUMBER_BYTES_MAX + 1], *end;
@@ -88,7 +88,8 @@ static whit_status check_name(const struct override *override, whit_error *error
     return WHIT_OK;
 }
 
-/* Replaces the key of the same name, or appends it. `bytes` has room for the name and the value. */
+/* Replaces the key of the same name, or adds it. The caller has reserved space in `bytes` for the name and the
+ * value. */
 static whit_status put_key(whit_gguf *gguf, const struct override *override, whit_buf *bytes, whit_error *error)
 {
     WHIT_TRY(check_name(override, error));
@@ -121,7 +122,8 @@ whit_status whit_gguf_override(whit_gguf *gguf, const char *const *texts, size_t
 {
     size_t n_bytes = 0;
     whit_buf *bytes = &gguf->override_memory;
-    /* A number takes 8 bytes, less than twice its shortest text "k=int:1": the buffer never moves under its keys. */
+    /* A number is stored as 8 bytes, and its shortest text, "k=int:1", has 7. Twice the text's length is therefore
+     * enough, so `bytes` is never reallocated while keys point into it. */
     for (size_t i = 0; i < n_texts; i++) n_bytes += 2 * strlen(texts[i]);
     if (!whit_buf_reserve(bytes, n_bytes)) return whit_fail_memory(error, "the list of metadata keys", n_bytes);
     for (size_t i = 0; i < n_texts; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Bounds, overlaps and types of GGUF tensors.
+ * Checks bounds and overlaps of GGUF tensors and decides their types.
  *
  * A tensor's *room* is the distance from its offset to the next tensor's, or to the end of the file. It decides the
- * kind of type ids whose meaning differs between forks: the right kind fills the room of every tensor of that id up
- * to the padding. */
+ * kind of type ids whose meaning differs between forks: with the right kind, every tensor of that id fills its room
+ * except for padding. */
 #include "base/phrase.h"
 #include "format/gguf_place.h"
 
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 
 struct place {
-    uint32_t tensor; /* index of the tensor */
+    uint32_t tensor; /* index into gguf->tensors */
     uint32_t file;
     uint64_t offset_bytes;
     uint64_t room_bytes;
-    bool last; /* the last tensor of its file */
+    bool last; /* this is the last tensor of its file */
 };
 
 static int compare_places(const void *a, const void *b)
@@ -30,8 +30,8 @@ static int compare_places(const void *a, const void *b)
     return p->tensor < q->tensor ? -1 : p->tensor > q->tensor;
 }
 
-/* Returns the number of rows. It cannot overflow: the reader has checked that the product of all dimensions fits 64
- * bits. */
+/* Returns the number of rows. The product cannot overflow: gguf.c has checked that the product of all dimensions fits
+ * 64 bits. */
 static uint64_t n_rows(const whit_gguf_tensor *tensor)
 {
     return tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
@@ -63,7 +63,7 @@ static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor
 
 enum fit { FIT_NONE, FIT_PADDED, FIT_STRIDE, FIT_EXACT };
 
-/* Returns whether the bytes are padding: only zeros, and few enough to check in a short time. */
+/* Returns whether the bytes are only zeros; false if they are too many to check quickly. */
 static bool is_padding(const uint8_t *bytes, uint64_t n_bytes)
 {
     if (n_bytes > MAX_PADDING_BYTES) return false;
@@ -72,8 +72,8 @@ static bool is_padding(const uint8_t *bytes, uint64_t n_bytes)
     return true;
 }
 
-/* Judges how well a kind fills the room of a tensor. FIT_EXACT means up to the alignment, followed by zeros. FIT_STRIDE
- * means up to the alignment, followed by other bytes. FIT_PADDED means a larger gap of zeros only. */
+/* Returns how well a kind fills the room of a tensor. FIT_EXACT: the gap is only the padding to the alignment, and
+ * zero. FIT_STRIDE: the same, but the gap has other bytes. FIT_PADDED: a larger gap, all zeros. FIT_NONE: neither. */
 static enum fit fit_of(const whit_gguf *gguf, const struct place *place, whit_ggml_kind kind)
 {
     const whit_gguf_tensor *tensor = &gguf->tensors[place->tensor];
@@ -88,7 +88,8 @@ static enum fit fit_of(const whit_gguf *gguf, const struct place *place, whit_gg
     return zero ? FIT_PADDED : FIT_NONE;
 }
 
-/* Counts implausible scales in the first blocks of a tensor; many show that the kind is wrong. */
+/* Counts implausible scales (not finite, negative or above 1000) in the first 1024 blocks of row 0. Many of them
+ * indicate that the kind is wrong. */
 static uint64_t count_odd_scales(const whit_gguf_tensor *tensor, whit_ggml_kind kind)
 {
     whit_ggml_view view = whit_gguf_view(tensor);
@@ -146,7 +147,7 @@ static whit_status no_meaning(const whit_gguf *gguf, const struct place *places,
                    (unsigned long long)place->room_bytes, names, hint ? "; " : "", whit_or_empty(hint));
 }
 
-/* Decides one kind for all tensors of an id, since a file comes from one fork. */
+/* Chooses one kind for all tensors with this id, since all tensors of a file come from the same fork. */
 static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t id, whit_error *error)
 {
     whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];
@@ -202,7 +203,7 @@ static whit_status measure_rooms(const whit_gguf *gguf, struct place *places, wh
 
 static whit_status decide_kinds(whit_gguf *gguf, const struct place *places, whit_error *error)
 {
-    bool decided[144] = {false}; /* indexed by id; ambiguous ids are below 144 */
+    bool decided[144] = {false}; /* indexed by type id; ids with several meanings are below 144 */
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         whit_gguf_tensor *tensor = &gguf->tensors[i];
         whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];
@@ -246,7 +247,8 @@ static whit_status check_sizes(whit_gguf *gguf, const struct place *places, whit
 
 whit_status whit_gguf_place_tensors(whit_gguf *gguf, whit_error *error)
 {
-    size_t n_bytes = gguf->n_tensors * sizeof(struct place); /* n_tensors is bounded by the reader */
+    /* The reader has limited n_tensors, so this cannot overflow. */
+    size_t n_bytes = gguf->n_tensors * sizeof(struct place);
     struct place *places = whit_alloc(gguf->allocator, n_bytes);
     if (!places) return whit_fail_memory(error, "the list of tensors", n_bytes);
     whit_status status = measure_rooms(gguf, places, error);

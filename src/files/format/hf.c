@@ -12,7 +12,7 @@
 #define MAX_DOCUMENT_BYTES (16u << 20)
 #define MAX_FOLDER_ENTRIES 100000
 
-/* Returns "folder/name" in a new string. */
+/* Returns a new string "FOLDER/NAME"; NULL if memory is exhausted. */
 static char *join_path(const whit_allocator *allocator, const char *folder, const char *name)
 {
     size_t folder_bytes = strlen(folder), name_bytes = strlen(name);
@@ -31,7 +31,7 @@ static void free_text(const whit_allocator *allocator, char *text)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Reads a document of any kind; its path is set. */
+/* Reads and parses the document at document->path, with any type of root node. */
 static whit_status parse_document(const whit_hf *hf, whit_hf_document *document, whit_error *error)
 {
     document->text.allocator = hf->allocator;
@@ -44,7 +44,7 @@ static whit_status parse_document(const whit_hf *hf, whit_hf_document *document,
     return WHIT_OK;
 }
 
-/* Reads a document that must be an object. */
+/* Reads the document at document->path, whose root must be an object. */
 static whit_status read_document_at(const whit_hf *hf, whit_hf_document *document, whit_error *error)
 {
     WHIT_TRY(parse_document(hf, document, error));
@@ -82,7 +82,8 @@ void whit_hf_close_document(const whit_hf *hf, whit_hf_document *document)
     free_text(hf->allocator, document->path);
 }
 
-/* Stores the path of a file that another reader will open, if the file exists and is not a git-LFS pointer. */
+/* Sets *path to the path of a file that another reader will open; leaves it unchanged if the file does not exist. An
+ * error if the file is a git-LFS pointer. */
 static whit_status find_file(const whit_hf *hf, const char *name, char **path, whit_error *error)
 {
     char *candidate = join_path(hf->allocator, hf->folder, name);
@@ -104,8 +105,8 @@ static whit_status find_file(const whit_hf *hf, const char *name, char **path, w
     return WHIT_OK;
 }
 
-/* Refuses a folder without a config.json. The message says if it is an adapter, else names the first GGUF file in
- * it by byte order, if any. */
+/* Returns the error for a folder without a config.json. The message says that the folder contains an adapter, or else
+ * names the first GGUF file in it by byte order, if there is one. */
 static whit_status refuse_folder(const whit_hf *hf, whit_error *error)
 {
     char *adapter = NULL;
@@ -141,7 +142,8 @@ static whit_status read_folder(whit_hf *hf, whit_error *error)
     WHIT_TRY(read_document(hf, "chat_template.json", &hf->template_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.json", &hf->tokenizer_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.model", &hf->tokenizer_model, error));
-    /* A tokenizer.json contains all added tokens, so with it added_tokens.json is not read, even if it is damaged. */
+    /* tokenizer.json contains all added tokens. If it exists, added_tokens.json is not read, so that damage there does
+     * no harm. */
     if (!hf->tokenizer_json) WHIT_TRY(read_document(hf, "added_tokens.json", &hf->added_tokens, error));
     return find_file(hf, "chat_template.jinja", &hf->template_jinja, error);
 }
@@ -198,7 +200,7 @@ void whit_hf_close(whit_hf *hf)
 
 /* ---- weights -------------------------------------------------------------------------------- */
 
-/* Returns the folder's only file with this ending; NULL if there is not exactly one. */
+/* Returns the path of the folder's only file with this ending, in a new string; NULL if there is not exactly one. */
 static char *only_file(const whit_hf *hf, const char *end)
 {
     char *found = NULL;
@@ -267,7 +269,7 @@ uint32_t whit_hf_node(const whit_hf_document *document, const char *path)
     return at;
 }
 
-/* Returns the node, or WHIT_JSON_NONE if there is no value. */
+/* Returns the node at the path; WHIT_JSON_NONE if it is absent or null. */
 static uint32_t value_node(const whit_hf_document *document, const char *path)
 {
     uint32_t at = whit_hf_node(document, path);

@@ -10,7 +10,7 @@
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Lists the tensors that a module may have, by the suffixes of their names. */
+/* The tensors that a module may have. The suffix of a tensor's name determines which it is. */
 enum part { PART_CODES, PART_SCALES, PART_ZEROS, PART_INPUT_SCALE, PART_OUTPUT_SCALE, PART_OTHER };
 
 struct ending {
@@ -19,7 +19,7 @@ struct ending {
     const char *text;
 };
 
-/* A form may have several names for a part: the first name that exists is the module's. */
+/* A form may have several suffixes for a part; the first one for which a tensor exists counts. */
 static const struct ending endings[] = {
     {WHIT_HF_COMPRESSED, PART_CODES, ".weight_packed"},
     {WHIT_HF_COMPRESSED, PART_CODES, ".weight"},
@@ -34,7 +34,7 @@ static const struct ending endings[] = {
     {WHIT_HF_GEMMA, PART_SCALES, ".embedding_scale"},
     {WHIT_HF_GEMMA, PART_INPUT_SCALE, ".input_activation_scale"},
     {WHIT_HF_GEMMA, PART_OUTPUT_SCALE, ".output_activation_scale"},
-    {WHIT_HF_GEMMA, PART_OTHER, ".k_cache_scale"}, /* for another runtime's int8 cache */
+    {WHIT_HF_GEMMA, PART_OTHER, ".k_cache_scale"}, /* another runtime uses these for its int8 cache */
     {WHIT_HF_GEMMA, PART_OTHER, ".v_cache_scale"},
     {WHIT_HF_GPTQ, PART_CODES, ".qweight"},
     {WHIT_HF_GPTQ, PART_ZEROS, ".qzeros"},
@@ -48,7 +48,7 @@ static const struct ending endings[] = {
     {WHIT_HF_FP8, PART_SCALES, ".weight_scale"},
 };
 
-/* Returns the form whose names of tensors `form` uses. */
+/* Returns the form whose rows in `endings` apply to `form`. */
 static whit_hf_form naming_form(whit_hf_form form)
 {
     return form == WHIT_HF_GPTQ_V2 || form == WHIT_HF_AWQ ? WHIT_HF_GPTQ : form;
@@ -87,20 +87,22 @@ static uint32_t word_at(const whit_safetensor *tensor, uint64_t i)
     return whit_load_u32(tensor->data + 4 * i);
 }
 
-/* Returns code `i` of a sequence of words, which begins at word `first` and is `stride` words apart. */
+/* Returns code `i` of a sequence packed into words. The sequence begins at word `first`; its words are `stride` words
+ * apart. */
 static unsigned code_in(const whit_safetensor *tensor, unsigned bits, uint64_t first, uint64_t stride, uint64_t i)
 {
     uint64_t per_word = 32 / bits;
     return word_at(tensor, first + i / per_word * stride) >> bits * (i % per_word) & ((1u << bits) - 1);
 }
 
-/* Returns the position of column c (0..7) in a word of AWQ. */
+/* Returns which of the eight codes of an AWQ word belongs to column c (0..7). */
 static uint64_t awq_place(uint64_t c)
 {
     return c % 2 * 4 + c / 2;
 }
 
-/* Returns a code of a row of words or bytes; signed bytes become unsigned ones that are 128 more. */
+/* Returns a code from a matrix that is packed along its rows, in words or bytes. Signed bytes become unsigned by adding
+ * 128. */
 static unsigned byte_code(const whit_hf_packed *p, uint64_t row, uint64_t col)
 {
     const uint8_t *bytes = p->codes->data + row * (p->codes->size_bytes / p->n_rows);
@@ -118,7 +120,7 @@ static unsigned code_at(const whit_hf_packed *p, uint64_t row, uint64_t col)
     }
 }
 
-/* Reads a scale or bias. Their shape is (out, groups), transposed in GPTQ and AWQ. */
+/* Reads the scale or bias of a row's group. The tensor's shape is (out, groups), or (groups, out) in GPTQ and AWQ. */
 static float number_at(const whit_hf_packed *p, const whit_safetensor *tensor, uint64_t row, uint64_t group)
 {
     bool transposed = p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2 || p->form == WHIT_HF_AWQ;
@@ -132,7 +134,7 @@ static unsigned zero_at(const whit_hf_packed *p, uint64_t row, uint64_t group)
 {
     uint64_t per_word = 32 / p->bits;
     switch (p->form) {
-    case WHIT_HF_COMPRESSED: { /* packed along the rows */
+    case WHIT_HF_COMPRESSED: { /* zero points are packed along the output rows */
         uint64_t n_groups = (p->n_cols + p->group_cols - 1) / p->group_cols;
         return code_in(p->zeros, p->bits, group, n_groups, row);
     }
@@ -143,7 +145,7 @@ static unsigned zero_at(const whit_hf_packed *p, uint64_t row, uint64_t group)
 
 /* ---- types ---------------------------------------------------------------------------------- */
 
-/* Returns the stored code that means 0 in the type's terms. */
+/* Returns the stored code that corresponds to code 0 of `type`. */
 static int type_bias(const whit_hf_packed *p)
 {
     if (p->type.codec == WHIT_CODEC_I4) return 8;
@@ -151,8 +153,9 @@ static int type_bias(const whit_hf_packed *p)
     return p->type.has_offset ? 1 : 2;
 }
 
-/* Computes scale and offset of a group: value = code scale + offset, `exact` if the offset is not rounded. Two bits
- * with symmetric codes -2 to 1 are stored as their negatives, -1 to 2, with a negative scale. */
+/* Computes the scale (fields[0]) and offset (fields[1]) of a group, so that value = code * scale + offset. *exact: the
+ * offset needs no rounding. Two-bit symmetric codes -2 to 1 are negated to -1 to 2, the range of t2, and their scale is
+ * negated too. */
 static void fields_of(const whit_hf_packed *p, uint64_t row, uint64_t group, float fields[2], bool *exact)
 {
     float scale = number_at(p, p->scales, row, group);
@@ -214,7 +217,7 @@ static void choose_type(whit_hf_packed *p)
         type->codec = WHIT_CODEC_T2;
     p->exact = all_exact(p);
     if (p->exact || p->bits == 8) return;
-    type->codec = WHIT_CODEC_I8; /* codes begin at 0, so no other offset is needed */
+    type->codec = WHIT_CODEC_I8; /* Codes of i8 begin at 0 here, so that the offset is not shifted. */
     p->exact = all_exact(p);
 }
 
@@ -232,7 +235,7 @@ static const whit_safetensor *find_part(const whit_safetensors *weights, const c
     return whit_safetensors_find(weights, name);
 }
 
-/* Returns the first tensor of the module that is a part of the form; NULL if it is missing. */
+/* Returns the tensor of the module that is this part in this form; NULL if it has none. */
 static const whit_safetensor *find_by_role(const whit_safetensors *weights, whit_hf_form form, const char *module,
                                            enum part part)
 {
@@ -248,8 +251,8 @@ static bool has_shape(const whit_safetensor *tensor, uint64_t rows, uint64_t col
     return tensor && tensor->n_dims == 2 && tensor->dims[0] == rows && tensor->dims[1] == cols;
 }
 
-/* Returns the bits of a code if n_cols codes fill `words` words, the last one perhaps in part; 0 if no width or several
- * fit. */
+/* Returns the number of bits (2, 4 or 8) for which n_cols codes fill `words` words, the last one perhaps partly; 0 if
+ * no number or several fit. */
 static uint32_t bits_of_words(uint64_t words, uint64_t n_cols)
 {
     uint32_t found = 0, n_fitting = 0;
@@ -261,8 +264,8 @@ static uint32_t bits_of_words(uint64_t words, uint64_t n_cols)
     return n_fitting == 1 ? found : 0;
 }
 
-/* Reads the number of columns and the bits of the codes from the shapes of a form; takes `bits` if the shapes do not
- * tell them. */
+/* Determines the number of columns and the bits of a code from the tensors' shapes; the bits are the argument `bits`
+ * where the shapes do not determine them. */
 static whit_status read_shape(const whit_safetensors *weights, const char *module, uint32_t bits, whit_hf_packed *p,
                               whit_error *error)
 {
@@ -324,7 +327,7 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
     return WHIT_OK;
 }
 
-/* Derives the groups of a matrix of packed integers from the shape of its scales. */
+/* Determines the number of columns (or rows) per group from the shape of the scales, for packed integers. */
 static whit_status read_groups(const whit_safetensors *weights, const char *module, whit_hf_packed *p,
                                whit_error *error)
 {
@@ -387,7 +390,7 @@ whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form f
     return WHIT_OK;
 }
 
-/* Derives the blocks of an eight-bit float matrix. */
+/* Determines the rows and columns per scale from the shape of the scales, for eight-bit floats. */
 static whit_status read_blocks(const char *module, whit_hf_packed *p, whit_error *error)
 {
     const whit_safetensor *scales = p->scales;

@@ -30,7 +30,7 @@
 #include "kernels/codec.h"
 
 typedef enum whit_hf_form {
-    WHIT_HF_PLAIN, /* tensors are not packed */
+    WHIT_HF_PLAIN, /* the tensors are not packed */
     WHIT_HF_COMPRESSED,
     WHIT_HF_GEMMA,
     WHIT_HF_GPTQ,
@@ -44,33 +44,35 @@ typedef struct whit_hf_packed {
     whit_hf_form form;
     uint32_t bits; /* 2, 4 or 8 */
     uint64_t n_rows, n_cols;
-    uint64_t group_cols, group_rows;               /* number of columns and rows that share a scale */
-    const whit_safetensor *codes, *scales, *zeros; /* zeros: zero points, or MLX's biases; may be NULL */
-    bool exact;                                    /* `type` holds every value exactly */
-    whit_tensor_type type;                         /* type of the rows */
+    uint64_t group_cols, group_rows;               /* number of columns and of rows that share a scale */
+    const whit_safetensor *codes, *scales, *zeros; /* zeros: zero points, or biases of MLX; may be NULL */
+    bool exact;                                    /* `type` represents every value exactly */
+    whit_tensor_type type;                         /* type that whit_hf_packed_row converts to */
 } whit_hf_packed;
 
-/* Lists the roles of a tensor in a module; the ending of its name determines its role. */
+/* The role of a tensor in a module. The ending of its name determines it. */
 typedef enum whit_hf_role { WHIT_HF_OTHER, WHIT_HF_CODES, WHIT_HF_BESIDE } whit_hf_role;
-/* Finds the role of a tensor. CODES: the module's weight; the module's name is the first *module_bytes of `name`.
- * BESIDE: a tensor that is read with the weight, or that changes no result. */
+/* Finds the role of a tensor. CODES: the module's packed weight; the first *module_bytes of `name` are the module's
+ * name. BESIDE: a tensor that is read together with the weight, or that has no influence on results. OTHER: any other
+ * tensor. */
 whit_hf_role whit_hf_packed_role(whit_hf_form form, const char *name, size_t *module_bytes);
 
-/* Returns whether a tensor of role CODES is packed. A module that was excluded from quantisation has a plain tensor. */
+/* Returns whether a tensor of role CODES is packed. It is a plain tensor if its module was excluded from
+ * quantisation. */
 bool whit_hf_is_packed(whit_hf_form form, const whit_safetensor *tensor);
 
-/* Finds the tensors of `module` and checks types, shapes and sizes. bits: bits of a code, for forms whose tensors do
- * not tell it (MLX, gemma). Fixed scales of inputs and outputs are a part of the type. The type is the smallest that
- * holds all values: i4, t2 or i8 with scales (and offsets) per group or row; for fp8 it is f16 (bf16 beyond its range),
- * which rounds if a scale is not a power of two. */
+/* Finds the tensors of `module` and checks their types, shapes and sizes. bits: number of bits of a code, for forms
+ * whose tensors do not determine it (MLX, gemma). packed->type is the smallest type that represents all values: i4, t2
+ * or i8 with scales (and offsets) per group or row. For fp8 it is f16, or bf16 if f16's range is too small; both round
+ * if a scale is not a power of two. packed->type also includes the fixed scales of inputs and outputs. */
 whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module, uint32_t bits,
                                 whit_hf_packed *packed, whit_error *error);
 /* Returns whether two matrices have the same type, codes and scales. */
 bool whit_hf_packed_equal(const whit_hf_packed *a, const whit_hf_packed *b);
-/* Reads a module's fixed scales of inputs and outputs, 0 where absent. */
+/* Reads a module's fixed scales of its input (scales[0]) and output (scales[1]); 0 if absent. */
 whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form form, const char *module,
                                  float scales[2], whit_error *error);
-/* Decodes row `row` into the terms of packed->type. */
+/* Decodes row `row` into the form that packed->type has. */
 void whit_hf_packed_row(const whit_hf_packed *packed, uint64_t row, const whit_rows *rows);
 
 #endif

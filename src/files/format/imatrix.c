@@ -37,9 +37,9 @@ static whit_status add_entry(whit_imatrix *m, const whit_imatrix_entry *entry, w
     return whit_fail_memory(error, "the list of importances", m->memory.size_bytes + sizeof *entry);
 }
 
-/* ---- the binary form ------------------------------------------------------------------------------ */
+/* ---- the binary format ---------------------------------------------------------------------------- */
 
-/* Reads a count, which must fit the remaining bytes at `bytes_each` bytes per piece. */
+/* Reads a count and checks that the remaining bytes can contain that many items of at least `bytes_each` bytes. */
 static bool take_count(whit_gguf_cursor *c, const char *what, uint32_t bytes_each, uint32_t *count)
 {
     uint64_t at = c->at;
@@ -83,7 +83,7 @@ static whit_status read_binary(whit_imatrix *m, whit_gguf_cursor *c, whit_error 
     return WHIT_OK;
 }
 
-/* ---- GGUF ------------------------------------------------------------------------------------------- */
+/* ---- the GGUF format ---------------------------------------------------------------------------------- */
 
 static bool is_f32(const whit_gguf_tensor *tensor, uint64_t n)
 {
@@ -128,12 +128,12 @@ static whit_status read_gguf(whit_imatrix *m, whit_error *error)
     return WHIT_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------- */
+/* ---- opening a file of either format -------------------------------------------------------------------- */
 
 whit_status whit_imatrix_open_memory(whit_imatrix *m, const void *data, size_t size_bytes, const char *name,
                                      const whit_allocator *allocator, whit_error *error)
 {
-    whit_error mine; /* a cursor needs an error to write to */
+    whit_error mine; /* the cursor needs an error to write to, and `error` may be NULL */
     if (!error) error = &mine;
     *m = (whit_imatrix){.allocator = allocator, .memory.allocator = allocator};
     m->path = whit_strndup(allocator, name, strlen(name));

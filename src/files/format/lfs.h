@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Recognises a git-LFS pointer: the small text file that a clone has in place of a file that was not downloaded. */
+ * Recognises a git-LFS pointer: the small text file that a clone contains instead of a large file that was not
+ * downloaded. */
 #ifndef WHIT_FORMAT_LFS_H
 #define WHIT_FORMAT_LFS_H
 

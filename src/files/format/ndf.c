@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opens a container and finds things in it. */
+ * Opens a container and returns its parts. */
 #include "format/ndf_head.h"
 #include "base/items.h"
 
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Directories and seals up to this size are hashed when a file is opened, for a quarter of a millisecond at most;
- * larger ones are hashed only by verify. */
+/* Directories and seals up to this size are compared with their hashes on opening, which takes a quarter of a
+ * millisecond at most. Larger ones are only checked by whit_ndf_verify. */
 #define CHECKED_AT_OPEN_BYTES ((uint64_t)256 << 10)
 
 bool whit_ndf_has_magic(const void *data, size_t size_bytes)
@@ -31,7 +31,8 @@ static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const c
                      file->map.path, i, whit_ndf_frame_type_name(frame->type), frame->offset, reason);
 }
 
-/* Checks that frame `i` exists with this type; small payloads are checked against their hash. */
+/* Checks that frame `i` exists and has this type. A payload up to CHECKED_AT_OPEN_BYTES is also compared with its
+ * hash. */
 static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint32_t type, whit_error *error)
 {
     if (i >= file->chain.n_frames)
@@ -59,7 +60,7 @@ static whit_status map_file(const whit_ndf_input *input, const char *path, const
             WHIT_TRY(whit_map_open_fd(input->fd, path, allocator, &file->map, error));
         WHIT_TRY(whit_ndf_chain_read(input, path, allocator, &file->chain, error));
         if (file->chain.end_bytes <= file->map.size_bytes) return WHIT_OK;
-        /* Another process appended between the two steps, so the map is too short for the chain: try again. */
+        /* Another process has appended between the two steps, so the map does not cover the chain: try again. */
         whit_ndf_chain_free(&file->chain);
         whit_map_close(&file->map);
     }
@@ -69,7 +70,7 @@ static whit_status map_file(const whit_ndf_input *input, const char *path, const
 
 static int open_to_read(const char *path)
 {
-    /* O_NONBLOCK is set because opening a FIFO must not wait for a writer; the FIFO is refused afterwards. */
+    /* With O_NONBLOCK, opening a FIFO does not wait for a writer. The FIFO is refused afterwards. */
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
@@ -80,7 +81,7 @@ static void take_data(whit_ndf_file_view *file, uint32_t i)
     file->data_frame = i;
 }
 
-/* Reads the frames HEAD, TOKENIZER (optional), DATA, SEAL, COMMIT. */
+/* Reads the frames HEAD, TOKENIZER (optional), DATA, SEAL and COMMIT of the main file. */
 static whit_status read_main(whit_ndf *ndf, whit_error *error)
 {
     whit_ndf_file_view *file = &ndf->files[0];
@@ -132,8 +133,8 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
-/* Checks a part file, which must consist of PART, DATA and COMMIT only, with the last frame hash that the main file's
- * seal states. */
+/* Checks a part file. It must consist of PART, DATA and COMMIT, and the frame hash of its commit must be the one that
+ * the main file's seal states. */
 static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_ndf_file_view *file, whit_error *error)
 {
     const char *path = file->map.path;
@@ -165,13 +166,15 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
     return WHIT_OK;
 }
 
-/* Opens and checks one part file in the main file's folder; `path` receives its path and belongs to the caller. */
+/* Opens and checks part file `number`, which is in the main file's folder. *path receives its path, which the caller
+ * must free. */
 static whit_status open_beside(whit_ndf *ndf, uint32_t number, whit_buf *path, int *fd, whit_error *error)
 {
     const char *main_path = ndf->files[0].map.path;
     char target[PATH_MAX];
-    /* If the main file was opened through a link, its parts are next to the link's target, as they were written, or
-     * next to the link: in a folder of links, the targets may have other names elsewhere. */
+    /* If the main file was opened through a symbolic link, the folder of the link's target is tried first, because that
+     * is where the parts were written. Then the folder of the link is tried: in a folder of links, the targets may have
+     * other names. */
     bool is_link = readlink(main_path, target, sizeof target) >= 0 && realpath(main_path, target);
     const char *beside[] = {target, main_path};
     const char *name = (const char *)ndf->file_names + ndf->file_entries[number].name.offset;
@@ -221,7 +224,7 @@ static whit_status open_parts(whit_ndf *ndf, bool has_folder, whit_error *error)
     return WHIT_OK;
 }
 
-/* Reads a file of appended frames and their commits. */
+/* Checks a loose file, which may only have appended frames and their commits. */
 static whit_status read_loose(const whit_ndf *ndf, whit_error *error)
 {
     const whit_ndf_file_view *file = &ndf->files[0];
@@ -457,7 +460,7 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
     return WHIT_OK;
 }
 
-/* Returns the index of appended frame `i` in the chain. */
+/* Returns the chain index of appended frame `i`, skipping commits. */
 static uint32_t place_of(const whit_ndf *ndf, uint32_t i)
 {
     const whit_ndf_chain *chain = &ndf->files[0].chain;

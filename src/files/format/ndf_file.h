@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares the members of an open whit_ndf. This header is private to its folder. */
+ * Declares the members of an open whit_ndf. Only files of this folder include it. */
 #ifndef WHIT_FORMAT_NDF_FILE_H
 #define WHIT_FORMAT_NDF_FILE_H
 
@@ -9,16 +9,16 @@
 typedef struct whit_ndf_file_view {
     whit_map map;
     whit_ndf_chain chain;
-    const uint8_t *data; /* payload of its DATA frame */
+    const uint8_t *data; /* payload of the file's DATA frame */
     uint64_t data_bytes;
     uint32_t data_frame;
 } whit_ndf_file_view;
 
 struct whit_ndf {
     const whit_allocator *allocator;
-    whit_ndf_file_view *files; /* n_files_room of them, n_files opened */
+    whit_ndf_file_view *files; /* array of n_files_room; the first n_files are open */
     uint32_t n_files, n_files_room;
-    uint32_t n_base_frames; /* frames up to the model's own commit */
+    uint32_t n_base_frames; /* number of frames of the model itself, including its commit */
 
     const uint8_t *head; /* payload of HEAD */
     uint64_t head_bytes;
@@ -27,7 +27,7 @@ struct whit_ndf {
     const whit_ndf_part_entry *parts; /* sorted by file and offset */
     uint32_t n_parts;
     const whit_ndf_file_entry *file_entries;
-    const uint8_t *file_names; /* base of the entries' name offsets */
+    const uint8_t *file_names; /* the name offsets of file_entries count from here */
 
     const uint8_t *tokenizer;
     uint64_t tokenizer_bytes;
@@ -39,7 +39,7 @@ static inline const whit_ndf_tensor_entry *whit_ndf_tensor_entry_at(const whit_n
     return (const whit_ndf_tensor_entry *)whit_ndf_name_at(&ndf->tensors, i);
 }
 
-/* Reads the appended frame at index `i` of the main file's chain. */
+/* Checks and describes the appended frame at index `i` of the main file's chain. */
 whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Computes the geometry and hashes of frames, and reads a chain. */
+ * Computes the layout and the hashes of frames, and reads chains. */
 #include "format/ndf_frame.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ const char *whit_ndf_frame_type_name(uint32_t type)
     return "unknown";
 }
 
-/* Reads all of `size_bytes`, or returns false; errno is 0 if the file ended. */
+/* Reads exactly `size_bytes` at `offset`; returns false if that fails. errno is then 0 if the file ended before. */
 static bool read_at(const whit_ndf_input *input, void *data, size_t size_bytes, uint64_t offset)
 {
     uint8_t *bytes = data;
@@ -108,7 +108,8 @@ static bool read_at(const whit_ndf_input *input, void *data, size_t size_bytes, 
     return true;
 }
 
-/* Returns NULL, or why this is not the header of frame `index` after `previous`. */
+/* Returns NULL, or the reason why this is not a valid header of frame `index` whose previous frame has the hash
+ * `previous`. */
 static const char *check_header(const whit_ndf_header *header, uint32_t index, const uint8_t previous[WHIT_HASH_BYTES])
 {
     if (memcmp(header->magic, WHIT_NDF_MAGIC, sizeof header->magic) != 0)
@@ -125,8 +126,8 @@ static const char *check_header(const whit_ndf_header *header, uint32_t index, c
     return NULL;
 }
 
-/* Checks a commit, which is complete only with all its bytes, padding included: a crash may have left a part of
- * them. */
+/* Returns NULL, or the reason why the commit frame at `offset` is not complete. All its bytes are compared, padding
+ * included, because a crash may have left only some of them. */
 static const char *check_commit(const whit_ndf_input *input, uint64_t offset, const whit_ndf_header *header)
 {
     struct {
@@ -154,7 +155,7 @@ bool whit_ndf_is_commit(int fd, uint64_t offset)
         !check_header(&header, header.index, header.previous) && !check_commit(&input, offset, &header);
 }
 
-/* Reads the frame at `offset`. Returns NULL, or why it is not complete. */
+/* Reads the header of the frame at `offset`. Returns NULL, or the reason why the frame is not complete. */
 static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, uint64_t offset, uint32_t index,
                               const uint8_t previous[WHIT_HASH_BYTES], whit_ndf_header *header)
 {
@@ -169,8 +170,8 @@ static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, 
     return check_commit(input, offset, header);
 }
 
-/* Returns whether the chain is loose; loose chains (sessions, journals) may have more than WHIT_NDF_MAX_FRAMES
- * frames. */
+/* Returns whether the chain is that of a loose file. Such chains (sessions, journals) may have more than
+ * WHIT_NDF_MAX_FRAMES frames. */
 static bool is_loose(const whit_ndf_chain *chain)
 {
     return chain->frames.size_bytes && whit_ndf_chain_at(chain, 0)->type >= WHIT_NDF_ADAPTER;

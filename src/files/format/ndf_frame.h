@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Declares frames and chains of an .ndf file: their geometry, their hashes, and functions that read and write them.
+ * Declares frames and chains of an .ndf file: their layout, their hashes, and functions that read and write them.
+ * Layout of a frame, in bytes:
  *
- * header 128 | payload | zeros to 64 | leaf hash of each 1 MiB chunk | zeros to 64 */
+ * header 128 | payload | zeros up to a multiple of 64 | leaf hashes, one per 1 MiB chunk of the payload | zeros up to a
+ * multiple of 64 */
 #ifndef WHIT_FORMAT_NDF_FRAME_H
 #define WHIT_FORMAT_NDF_FRAME_H
 
@@ -22,7 +24,7 @@ static inline uint64_t whit_ndf_payload_offset(const whit_ndf_frame *frame)
     return frame->offset + sizeof(whit_ndf_header);
 }
 uint64_t whit_ndf_n_chunks(uint64_t payload_bytes);
-/* Returns the offset of the leaf hashes from the frame's header; payload_bytes is at most
+/* Returns the offset of the leaf hashes, counted from the frame's header. payload_bytes must be at most
  * WHIT_NDF_MAX_PAYLOAD_BYTES. */
 uint64_t whit_ndf_leaves_offset(uint64_t payload_bytes);
 uint64_t whit_ndf_frame_bytes(uint64_t payload_bytes);
@@ -30,34 +32,34 @@ uint64_t whit_ndf_frame_bytes(uint64_t payload_bytes);
 
 void whit_ndf_leaf(const void *chunk, size_t size_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_root(const uint8_t *leaves, uint64_t n_chunks, uint8_t digest[WHIT_HASH_BYTES]);
-/* Computes the root of a payload in memory, without its leaf table; for small frames. */
+/* Computes the root hash of a payload in memory. Only for small frames: no leaf table is built. */
 void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH_BYTES]);
 
 /* ---- reading a chain ---- */
 
-/* A chain is read from a file, by pread, so that a truncation meanwhile is an error and not a SIGBUS, or from bytes in
- * memory. */
+/* Source of a chain: a file or bytes in memory. A file is read by pread, so that its truncation by another program
+ * causes an error and not a SIGBUS. */
 typedef struct whit_ndf_input {
     int fd;
     const uint8_t *data; /* NULL: read from `fd` */
     uint64_t size_bytes; /* size of `data` */
 } whit_ndf_input;
 
-/* Lists the frames of a file up to its last whole commit. */
+/* The frames of a file up to its last complete commit. */
 typedef struct whit_ndf_chain {
     whit_buf frames;    /* array of whit_ndf_frame */
-    uint32_t n_frames;  /* committed frames */
-    uint64_t end_bytes; /* where the last commit ends */
+    uint32_t n_frames;  /* number of committed frames, commits included */
+    uint64_t end_bytes; /* position after the last complete commit */
     uint64_t file_bytes;
     uint8_t last_hash[WHIT_HASH_BYTES]; /* frame hash of the last commit */
-    char stop[160];                     /* why reading stopped before the end of the file; "" if it did not */
+    char stop[160];                     /* why reading stopped before the end of the file; "" if it reached the end */
 } whit_ndf_chain;
 
-/* Reads a chain. Fails if there is no whole commit at all; the error then says what was found instead. */
+/* Reads a chain. If it has no complete commit, this fails, and the error says what was found instead. */
 whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, const whit_allocator *allocator,
                                 whit_ndf_chain *chain, whit_error *error);
-/* Returns whether there is a whole commit at `offset`, whatever chain it belongs to. */
+/* Returns whether a complete commit frame begins at `offset`. It need not belong to the chain that was read. */
 bool whit_ndf_is_commit(int fd, uint64_t offset);
 void whit_ndf_chain_free(whit_ndf_chain *chain);
 static inline const whit_ndf_frame *whit_ndf_chain_at(const whit_ndf_chain *chain, uint32_t i)
@@ -67,12 +69,12 @@ static inline const whit_ndf_frame *whit_ndf_chain_at(const whit_ndf_chain *chai
 
 /* ---- writing a chain ---- */
 
-/* Writes frames sequentially and hashes their payloads. */
+/* Writes frames one after the other and hashes their payloads. */
 typedef struct whit_ndf_stream {
-    whit_writer *out; /* the caller's; out->offset_bytes is where the next byte goes */
+    whit_writer *out; /* not owned; out->offset_bytes is the position of the next byte */
     uint32_t n_frames;
     uint8_t previous[WHIT_HASH_BYTES];
-    /* The members below are the state of the open frame. */
+    /* The members below are the state of the frame that is being written. */
     uint32_t type;
     uint64_t header_offset, payload_bytes;
     whit_hash chunk;
@@ -81,10 +83,10 @@ typedef struct whit_ndf_stream {
 
 whit_status whit_ndf_stream_begin(whit_ndf_stream *stream, uint32_t type, whit_error *error);
 whit_status whit_ndf_stream_add(whit_ndf_stream *stream, const void *data, size_t size_bytes, whit_error *error);
-/* Adds zeros up to `payload_bytes` of the payload. */
+/* Appends zeros until the payload has `payload_bytes` bytes. */
 whit_status whit_ndf_stream_pad(whit_ndf_stream *stream, uint64_t payload_bytes, whit_error *error);
 whit_status whit_ndf_stream_end(whit_ndf_stream *stream, whit_error *error);
-/* Appends a whole frame. */
+/* Appends a complete frame, whose payload is in memory. */
 whit_status whit_ndf_stream_frame(whit_ndf_stream *stream, uint32_t type, const void *payload, size_t payload_bytes,
                                   whit_error *error);
 whit_status whit_ndf_stream_commit(whit_ndf_stream *stream, whit_error *error);

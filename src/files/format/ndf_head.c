@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads HEAD, which is small and read by every open, so all of it is checked here, before anything uses it. */
+ * Reads HEAD. It is small, and everything relies on it, so it is checked completely whenever a file is opened. */
 #include "format/ndf_head.h"
 
 #include <inttypes.h>
@@ -52,7 +52,8 @@ static whit_status read_table(const char *path, const char *name, section from, 
     return whit_table_open(from.data, from.size_bytes, place, table, error);
 }
 
-/* Checks the name of a part file, which must not contain a folder, so that the file is in the main file's folder. */
+/* Returns NULL, or the reason why a part file's name is invalid. It must not contain a folder: part files are in the
+ * main file's folder. */
 static const char *check_file_name(const section *from, const whit_ndf_string *name)
 {
     if (!whit_in_bounds(name->offset, (uint64_t)name->bytes + 1, from->size_bytes) ||
@@ -100,7 +101,8 @@ static const char *check_type(const whit_tensor_type *type)
     return NULL;
 }
 
-/* Checks that tensors and parts refer to each other; together with the count this ensures one part for each slot. */
+/* Returns NULL, or the reason why tensor `i` is invalid. Each part of the tensor must refer back to it; *n_used counts
+ * these parts, so that the caller can find parts that belong to no tensor. */
 static const char *check_tensor(const whit_ndf *ndf, uint32_t i, uint32_t *n_used)
 {
     const whit_ndf_tensor_entry *entry = whit_ndf_tensor_entry_at(ndf, i);
@@ -118,7 +120,8 @@ static const char *check_tensor(const whit_ndf *ndf, uint32_t i, uint32_t *n_use
     return NULL;
 }
 
-/* Checks a part. Parts are sorted by position, so only neighbours can overlap. */
+/* Returns NULL, or the reason why part `i` is invalid. Parts are sorted by file and offset, so only neighbours can
+ * overlap. */
 static const char *check_part(const whit_ndf *ndf, uint32_t i)
 {
     const whit_ndf_part_entry *part = &ndf->parts[i];

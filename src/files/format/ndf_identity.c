@@ -9,7 +9,7 @@ static void add_string(whit_hash *hash, const char *text, size_t size_bytes)
     whit_hash_add(hash, text, size_bytes);
 }
 
-/* Hashes keys and values, not the table's bytes, so that another layout of the same table has the same digest. */
+/* Hashes the keys and values instead of the table's bytes, so that the digest does not depend on the table's layout. */
 void whit_ndf_config_digest(const whit_table *config, uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;

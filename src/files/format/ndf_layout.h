@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Declares the bytes of an .ndf file as C structures (docs/dev/format.md is the specification).
  *
- * Little-endian, no padding of the compiler's; everything is aligned where it is read in place. */
+ * All numbers are little-endian. The structures have no compiler padding, and each is aligned where it is read in
+ * place. */
 #ifndef WHIT_FORMAT_NDF_LAYOUT_H
 #define WHIT_FORMAT_NDF_LAYOUT_H
 
@@ -16,7 +17,8 @@
 #define WHIT_NDF_MAX_FRAMES  65536u
 #define WHIT_NDF_MAX_FILES   512u
 
-/* BLAKE2b has these domains: a leaf can never pass for a node, nor a frame for a model. */
+/* Domains of the BLAKE2b hashes. With different domains, a leaf's hash can never be that of a node, or a frame's that
+ * of a model. */
 #define WHIT_NDF_DOMAIN_LEAF      "ndf.leaf"
 #define WHIT_NDF_DOMAIN_NODE      "ndf.node"
 #define WHIT_NDF_DOMAIN_FRAME     "ndf.frame"
@@ -30,8 +32,8 @@ typedef struct whit_ndf_header {
     uint32_t version, type, flags, index;
     uint64_t payload_bytes;
     uint8_t previous[WHIT_HASH_BYTES]; /* frame hash of the previous frame; zeros in the first */
-    uint8_t root[WHIT_HASH_BYTES];     /* over the payload's leaves */
-    uint8_t hash[WHIT_HASH_BYTES];     /* over the 96 bytes before it */
+    uint8_t root[WHIT_HASH_BYTES];     /* root hash over the payload's leaf hashes */
+    uint8_t hash[WHIT_HASH_BYTES];     /* frame hash over the 96 bytes before this member */
 } whit_ndf_header;
 _Static_assert(sizeof(whit_ndf_header) == 128, "frame header");
 _Static_assert(offsetof(whit_ndf_header, hash) == 96, "what the frame hash covers");
@@ -44,7 +46,7 @@ typedef enum whit_ndf_section_kind {
     WHIT_NDF_TEMPLATES = 3, /* table of strings */
     WHIT_NDF_TENSORS = 4,
     WHIT_NDF_FILES = 5,
-    WHIT_NDF_SECTION_COUNT /* kinds from this number on are unknown and skipped */
+    WHIT_NDF_SECTION_COUNT /* sections of this kind or above are unknown and skipped */
 } whit_ndf_section_kind;
 
 typedef struct whit_ndf_head {
@@ -53,7 +55,7 @@ typedef struct whit_ndf_head {
 
 typedef struct whit_ndf_section {
     uint32_t kind, reserved;
-    uint64_t offset, size_bytes; /* offset from the payload's start, multiple of 64 */
+    uint64_t offset, size_bytes; /* `offset` counts from the payload's start and is a multiple of 64 */
 } whit_ndf_section;
 _Static_assert(sizeof(whit_ndf_section) == 24, "section");
 
@@ -68,8 +70,8 @@ _Static_assert(sizeof(whit_ndf_table_header) == 16, "table header");
 typedef struct whit_ndf_entry {
     whit_ndf_name name;
     uint32_t type;  /* whit_value_type */
-    uint64_t count; /* bytes of a string or bytes value, elements of an array, 1 for single values */
-    uint64_t value; /* the bits of a single value, or an offset */
+    uint64_t count; /* number of bytes of a string or bytes value, or of elements of an array; 1 for single values */
+    uint64_t value; /* the bits of a single value; for others the offset of the data in the table */
 } whit_ndf_entry;
 _Static_assert(sizeof(whit_ndf_entry) == 32, "table entry");
 
@@ -77,7 +79,7 @@ typedef struct whit_ndf_string {
     uint32_t offset, bytes;
 } whit_ndf_string;
 
-/* ---- tensor directory: header, tensors by name, parts by place, buckets, names ---- */
+/* ---- tensor directory: header, tensors by name, parts by position, buckets, names ---- */
 
 typedef struct whit_ndf_tensors_header {
     uint32_t n_tensors, n_parts, n_buckets, reserved;
@@ -87,14 +89,14 @@ typedef struct whit_ndf_tensor_entry {
     whit_ndf_name name;
     uint32_t reserved;
     whit_tensor_type type;
-    uint32_t part[WHIT_PART_COUNT]; /* number in the part table + 1, or 0 */
+    uint32_t part[WHIT_PART_COUNT]; /* index in the part table + 1, or 0 if the tensor lacks the part */
 } whit_ndf_tensor_entry;
 _Static_assert(sizeof(whit_ndf_tensor_entry) == 80, "tensor entry");
 
 typedef struct whit_ndf_part_entry {
-    uint64_t offset, size_bytes; /* offset from the start of the DATA payload, multiple of 64 */
+    uint64_t offset, size_bytes; /* `offset` counts from the start of the DATA payload and is a multiple of 64 */
     uint32_t file;               /* 0: the main file */
-    uint32_t tensor;             /* number of its tensor */
+    uint32_t tensor;             /* index of the part's tensor in the directory */
     uint32_t part;               /* whit_part */
     uint32_t reserved;
 } whit_ndf_part_entry;
@@ -107,8 +109,8 @@ typedef struct whit_ndf_files_header {
 } whit_ndf_files_header;
 
 typedef struct whit_ndf_file_entry {
-    uint64_t data_bytes;  /* payload of its DATA frame */
-    whit_ndf_string name; /* in the section; empty for file 0 */
+    uint64_t data_bytes;  /* payload size of the file's DATA frame */
+    whit_ndf_string name; /* its offset counts from the section's start; empty for file 0 */
 } whit_ndf_file_entry;
 _Static_assert(sizeof(whit_ndf_file_entry) == 16, "file entry");
 
@@ -118,24 +120,24 @@ typedef struct whit_ndf_seal {
     uint8_t identity[WHIT_HASH_BYTES], config[WHIT_HASH_BYTES], tokenizer[WHIT_HASH_BYTES];
     uint64_t n_tensors, n_part_files;
     uint8_t reserved[16];
-    /* followed by a digest per tensor, in name order, and the last frame hash of each part file */
+    /* then a digest per tensor, in the order of names, and the hash of the commit of each part file */
 } whit_ndf_seal;
 _Static_assert(sizeof(whit_ndf_seal) == 128, "seal");
 
 typedef struct whit_ndf_commit {
-    uint64_t end_bytes; /* size of the file up to the end of this frame */
-    uint64_t n_frames;  /* frames including this one */
+    uint64_t end_bytes; /* size of the file including this frame */
+    uint64_t n_frames;  /* number of frames including this one */
 } whit_ndf_commit;
 
 typedef struct whit_ndf_part_file {
-    uint8_t set[WHIT_HASH_BYTES]; /* hash of the main file's HEAD payload */
+    uint8_t set[WHIT_HASH_BYTES]; /* hash of the main file's HEAD payload; equal in all part files of a model */
     uint32_t file, n_files;
 } whit_ndf_part_file;
 _Static_assert(sizeof(whit_ndf_part_file) == 40, "part file");
 
 typedef struct whit_ndf_appended_header {
     uint32_t name_bytes, reserved;
-    uint64_t data_offset, data_bytes; /* from the payload's start; the name follows this header */
+    uint64_t data_offset, data_bytes; /* `data_offset` counts from the payload's start; the name follows this header */
 } whit_ndf_appended_header;
 _Static_assert(sizeof(whit_ndf_appended_header) == 24, "appended header");
 

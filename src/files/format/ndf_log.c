@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Appends to chains. The order of writes makes an append crash-safe: frame, flush, commit, flush. */
+ * Appends to files of frames. This order of writes makes an append crash-safe: frame, flush, commit, flush. */
 #include "format/ndf_log.h"
 
 #include "base/clock.h"
@@ -19,8 +19,8 @@
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Returns whether `fd` is still the file at `path`, which may have been replaced (renamed over) during the wait for the
- * lock. */
+/* Returns whether `fd` is still the file at `path`. During the wait for the lock, another file may have been renamed to
+ * this path. */
 static bool is_still(int fd, const char *path)
 {
     struct stat opened, now;
@@ -53,8 +53,9 @@ static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd
                      path);
 }
 
-/* Refuses a tail that contains a whole commit, which is damage and may be worth a repair; a torn append has no whole
- * commit. (A commit inside an appended payload that is itself an .ndf states another offset, and does not count.) */
+/* Fails if the bytes after the last commit contain a complete commit. Then the file is damaged and may be worth
+ * repairing: an interrupted append leaves no complete commit. A commit in the payload of a frame that itself contains
+ * an .ndf file does not count, because it states another offset. */
 static whit_status refuse_damaged_tail(const whit_ndf_log *log, whit_error *error)
 {
     const whit_ndf_chain *chain = &log->chain;
@@ -110,7 +111,7 @@ static whit_status read_chain(whit_ndf_log *log, whit_error *error)
     log->end_bytes = log->chain.end_bytes;
     log->n_committed = log->chain.n_frames;
     log->changed = log->chain.file_bytes != log->chain.end_bytes;
-    /* Only appending and the position of the writer are used: the file is not renamed. */
+    /* The writer is only used for appending at its position; the file is not replaced by a new one. */
     log->out =
         (whit_writer){.fd = log->fd, .offset_bytes = log->end_bytes, .path = log->path, .allocator = log->allocator};
     log->stream.n_frames = log->chain.n_frames;
@@ -178,7 +179,7 @@ whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *da
     return WHIT_OK;
 }
 
-/* Holds the work of a check: the leaves of a payload are hashed by several threads, in pieces that stay in a cache. */
+/* Work of a payload check. Several threads hash the chunks, each in pieces that fit into the CPU's cache. */
 typedef struct check_work {
     const whit_ndf_log *log;
     const whit_ndf_frame *frame;
@@ -317,7 +318,7 @@ whit_status whit_ndf_log_commit(whit_ndf_log *log, whit_error *error)
     WHIT_TRY(whit_ndf_stream_end(&log->stream, error));
     WHIT_TRY(flush(log, error));
     WHIT_TRY(whit_ndf_stream_commit(&log->stream, error));
-    /* From here on other processes may read the frame: it stays, even if the flush fails. */
+    /* From here on other processes can read the frame, so it stays even if the flush fails. */
     log->changed = false;
     log->end_bytes = log->out.offset_bytes;
     log->n_committed = log->stream.n_frames;
@@ -330,7 +331,7 @@ void whit_ndf_log_cancel(whit_ndf_log *log)
     if (!log->changed || !log->can_append) return;
     if (ftruncate(log->fd, (off_t)log->end_bytes) == 0) log->changed = false;
     log->out.offset_bytes = log->end_bytes;
-    /* If the frame was ended, the stream has its hash already: restore the hash of the last commit. */
+    /* If the frame was ended, stream.previous is its hash: restore the hash of the last commit. */
     memcpy(log->stream.previous, log->chain.last_hash, sizeof log->stream.previous);
     log->stream.n_frames = log->n_committed;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/ndf_names.h"
 
-/* Computes a multiply-and-fold hash, eight bytes per step: a metadata key costs a few nanoseconds. Both halves of the
- * product are needed: names often differ in their last characters only, which are a word's high bytes and never reach
- * the low bits of the low half. Deliberate collisions cost no more than the step limits below allow. */
+/* Computes a multiply-and-fold hash of eight bytes per step, which takes a few nanoseconds for a metadata key. Both
+ * halves of the product are used: names often differ only in their last characters, which are the high bytes of a word
+ * and do not influence the low bits of the low half. Deliberate collisions do little harm, because whit_ndf_names_check
+ * limits the number of steps. */
 uint32_t whit_ndf_name_hash(const char *name, size_t name_bytes)
 {
     uint64_t hash = 0x9E3779B97F4A7C15u ^ name_bytes;
@@ -42,7 +43,7 @@ void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t
     }
 }
 
-/* Finds a name and counts the steps; every bucket must be at most n_entries. */
+/* Returns the index of a name, or -1, and counts the steps in *n_steps. No bucket may exceed n_entries. */
 static int64_t find_name(const whit_ndf_names *names, const char *name, size_t name_bytes, uint32_t hash,
                          uint64_t *n_steps)
 {
@@ -76,7 +77,7 @@ static int compare_names(const whit_ndf_names *names, const whit_ndf_name *a, co
 const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
 {
     uint32_t i = 0, n_filled = 0;
-    uint64_t n_bytes = 0; /* names that share bytes would make this check quadratic */
+    uint64_t n_bytes = 0; /* total length of the names: if names shared bytes, this check would take quadratic time */
     for (; i < names->n_entries; i++) {
         const whit_ndf_name *name = whit_ndf_name_at(names, i);
         *entry = i;

@@ -10,14 +10,14 @@
 #define PUBLIC_WORD "whit-public-key-ed25519 "
 #define KEY_LIMIT   4096
 
-/* Describes the content of a SIGNATURE frame. */
+/* Data of a SIGNATURE frame. */
 typedef struct signature {
     uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
     uint8_t signature[crypto_sign_BYTES];
 } signature;
 _Static_assert(sizeof(signature) == 96, "signature");
 
-/* The signed message consists of a domain of 16 bytes and the commit's frame hash. */
+/* The message that is signed: a domain of 16 bytes and the commit's frame hash. */
 typedef struct message {
     char domain[16];
     uint8_t commit[WHIT_HASH_BYTES];
@@ -42,7 +42,7 @@ static whit_status write_key(const char *path, bool is_secret, const uint8_t key
     sodium_memzero(hex, sizeof hex);
     whit_writer out;
     whit_status status = (is_secret ? whit_writer_open_private : whit_writer_open)(path, NULL, &out, error);
-    out.is_new = true; /* an existing public key must not be replaced by that of another pair */
+    out.is_new = true; /* fail if the file exists: the public key of another pair must not be replaced */
     if (status == WHIT_OK) status = whit_writer_append(&out, line, (size_t)n, error);
     if (status == WHIT_OK) status = whit_writer_commit(&out, error);
     whit_writer_discard(&out);
@@ -82,7 +82,7 @@ whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY
     whit_status status = whit_buf_printf(&name, "%s.pub", path) && whit_buf_append(&name, "", 1)
         ? WHIT_OK
         : whit_fail_memory(error, "a file name", name.size_bytes);
-    /* The public key is written first: a refusal must not leave a secret key without its public key. */
+    /* The public key is written first: if its file exists, no secret key is left without its public key. */
     if (status == WHIT_OK) status = write_key(whit_chars(&name), false, public_key, error);
     if (status == WHIT_OK && (status = write_key(path, true, seed, error)) != WHIT_OK) (void)unlink(whit_chars(&name));
     sodium_memzero(seed, sizeof seed);

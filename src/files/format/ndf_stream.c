@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes a chain: a frame's header is written last, when its hashes are known. */
+ * Writes frames. The header of a frame is written last, after its hashes are known. */
 #include "format/ndf_frame.h"
 
 whit_status whit_ndf_stream_begin(whit_ndf_stream *stream, uint32_t type, whit_error *error)
@@ -13,7 +13,7 @@ whit_status whit_ndf_stream_begin(whit_ndf_stream *stream, uint32_t type, whit_e
     return whit_writer_append(stream->out, room, sizeof room, error);
 }
 
-/* Finishes the leaf that ends at payload_bytes. */
+/* Ends the current chunk and appends its leaf hash. */
 static whit_status end_leaf(whit_ndf_stream *stream, whit_error *error)
 {
     uint8_t leaf[WHIT_HASH_BYTES];
@@ -52,7 +52,7 @@ whit_status whit_ndf_stream_pad(whit_ndf_stream *stream, uint64_t payload_bytes,
     return WHIT_OK;
 }
 
-/* Aligns the file with zeros. The zeros between payload, leaves and the next frame are in no hash; verify checks
+/* Appends zeros up to the next multiple of WHIT_NDF_ALIGN_BYTES. No hash covers these zeros; whit_ndf_verify checks
  * them. */
 static whit_status align_file(whit_ndf_stream *stream, whit_error *error)
 {

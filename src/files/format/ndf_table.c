@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Reads tables in place.
  *
- *   header 16 | entries 32 each, by key | buckets u32 each | keys, NUL-terminated | values, 8-aligned
+ * header 16 bytes | entries 32 bytes each, sorted by key | buckets u32 each | keys, NUL-terminated | values, 8-byte
+ * aligned
  *
- * Offsets count from the table's first byte, the offsets of a string array's elements from the array's first byte. */
+ * Offsets count from the table's first byte. The offsets of a string array's elements count from the array's first
+ * byte. */
 #include "format/ndf_table.h"
 
 #include "format/ndf_layout.h"
@@ -13,7 +15,7 @@ static bool is_nan(uint64_t bits)
     return bits << 1 > (uint64_t)0x7FF << 53;
 }
 
-/* Checks the strings of an array; their bytes are added to *n_bytes. */
+/* Returns NULL, or the reason why a string array is invalid. Adds the sizes of its strings to *n_bytes. */
 static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t count, uint64_t n_bytes_max,
                                  uint64_t *n_bytes)
 {
@@ -23,14 +25,14 @@ static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t c
             array[(uint64_t)strings[i].offset + strings[i].bytes] != 0)
             return "one of its strings is outside the table";
         *n_bytes += (uint64_t)strings[i].bytes + 1;
-        if (*n_bytes > n_bytes_max) return NULL; /* overlapping strings: stop here, the caller reports them */
+        if (*n_bytes > n_bytes_max) return NULL; /* strings overlap: stop, the caller reports it */
         if (memchr(array + strings[i].offset, 0, strings[i].bytes)) return "one of its strings has a zero byte";
     }
     return NULL;
 }
 
-/* Refuses the values that a writer refuses (ndf_table_build.c): equal values must have equal bytes, else equal models
- * could have different identities. */
+/* Returns NULL, or the reason why a value is invalid. The builder refuses the same values (ndf_table_build.c). Equal
+ * values must have equal bytes, because otherwise equal models could have different identities. */
 static const char *check_elements(whit_value_type type, const uint8_t *value, uint64_t count)
 {
     if (type == WHIT_VALUE_STRING && memchr(value, 0, count)) return "its string has a zero byte";
@@ -41,8 +43,8 @@ static const char *check_elements(whit_value_type type, const uint8_t *value, ui
     return NULL;
 }
 
-/* Checks a value and adds its bytes to *n_bytes. A sum above the table's size means that values overlap, which would
- * let a small file keep its readers busy for hours. */
+/* Returns NULL, or the reason why an entry's value is invalid, and adds its size to *n_bytes. If the sum exceeds the
+ * table's size, values overlap; a small file could then keep a reader busy for hours. */
 static const char *check_value(const uint8_t *data, size_t size_bytes, const whit_ndf_entry *entry, uint64_t *n_bytes)
 {
     uint64_t at = entry->value, count = entry->count, unit = 1;
@@ -70,7 +72,7 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
     if (entry->type != WHIT_VALUE_STRING && at % 8) return "its value is not aligned";
     if (at > size_bytes || count > (size_bytes - at) / unit) return "its value is outside the table";
     *n_bytes += count * unit;
-    /* The count is checked first: elements are walked only if the table is large enough for them. */
+    /* The size is checked before the elements are, so that their number is limited by the table's size. */
     if (*n_bytes > size_bytes) return "its value overlaps others";
     const char *reason = entry->type == WHIT_VALUE_STRING_ARRAY
         ? check_strings(data + at, size_bytes - at, count, size_bytes, n_bytes)

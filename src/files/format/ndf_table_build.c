@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Builds tables: values are copied in the form that the file has, then sorted and laid out. */
+ * Builds tables: the setters copy values in the form that files have; whit_table_build sorts and writes them. */
 #include "format/ndf_table.h"
 
 #include "format/ndf_layout.h"
@@ -10,10 +10,10 @@
 #define TABLE_LIMIT_BYTES ((size_t)1 << 30) /* offsets are u32 */
 
 typedef struct item {
-    size_t key_offset, key_bytes;     /* in the heap */
-    size_t value_offset, value_bytes; /* in the heap; unused for single values */
+    size_t key_offset, key_bytes;     /* position in `heap` */
+    size_t value_offset, value_bytes; /* position in `heap`; unused for single values */
     uint64_t count, scalar;
-    uint32_t type, order; /* order: number of the call that set the item */
+    uint32_t type, order; /* order: sequence number of the setter's call */
 } item;
 
 static void refuse_key(whit_table_builder *builder, const char *key, const char *reason)
@@ -67,7 +67,7 @@ void whit_table_set_i64(whit_table_builder *builder, const char *key, int64_t va
 
 void whit_table_set_f64(whit_table_builder *builder, const char *key, double value)
 {
-    /* NaN has many encodings, so the identity would not be unique. */
+    /* NaN has many bit patterns, so that equal models could have different identities. */
     if (isnan(value)) refuse_key(builder, key, "a number is NaN");
     set_scalar(builder, key, WHIT_VALUE_F64, &value);
 }
@@ -165,7 +165,7 @@ void whit_table_set_value(whit_table_builder *builder, const char *key, const wh
     case WHIT_VALUE_F64_ARRAY: whit_table_set_f64_array(builder, key, value->f64s, value->count); break;
     case WHIT_VALUE_BOOL_ARRAY: whit_table_set_bool_array(builder, key, value->bytes, value->count); break;
     case WHIT_VALUE_STRING_ARRAY: {
-        /* The strings are packed anew, because another writer may have laid them out differently. */
+        /* The strings are copied one by one, because the other table may have them in another layout. */
         const char **texts = whit_zalloc_array(builder->allocator, value->count, sizeof *texts);
         size_t *sizes = whit_zalloc_array(builder->allocator, value->count, sizeof *sizes);
         if (texts && sizes) {
@@ -181,7 +181,7 @@ void whit_table_set_value(whit_table_builder *builder, const char *key, const wh
     }
 }
 
-/* Compares by key; of equal keys the value set last comes first. */
+/* Compares by key. Of equal keys, the value that was set last comes first. */
 static int compare_keys(const void *left, const void *right, void *heap)
 {
     const item *a = left, *b = right;
@@ -203,7 +203,7 @@ static size_t drop_repeated(item *items, size_t n, const uint8_t *heap)
     return kept;
 }
 
-/* Writes the table; items must be sorted and their keys distinct. */
+/* Appends the table to `out`. The items must be sorted and their keys distinct. */
 static void lay_out(const item *items, uint32_t n, const uint8_t *heap, whit_buf *out)
 {
     uint32_t n_buckets = whit_ndf_n_buckets(n);

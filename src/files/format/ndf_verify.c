@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Verifies a container: first all leaves are hashed, in parallel; then one pass compares them and reports damage. */
+ * Verifies a container: first all leaves are hashed in parallel, then one thread compares them and reports damage. */
 #include "format/ndf_verify.h"
 
 #include "base/items.h"
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Describes a frame of a file, and where its leaves begin in the list of all leaves. */
+/* A frame to be checked, and the index of its first leaf in the list of all leaves. */
 typedef struct checked {
     const whit_ndf_file_view *file;
     uint32_t file_number, frame;
@@ -83,8 +83,8 @@ static void report_frame(work *job, const checked *at, uint64_t offset_in_frame,
     report_damage(job, at->file->map.path, at->frame, frame->type, frame->offset + offset_in_frame, size_bytes, what);
 }
 
-/* Writes the names of tensors that have bytes in [begin, end) of a file's DATA payload: "tensors 'a', 'b' and 2
- * more". */
+/* Appends the names of the tensors that have bytes in [begin, end) of a file's DATA payload, such as "tensors 'a', 'b'
+ * and 2 more". */
 static void name_tensors(const whit_ndf *ndf, uint32_t file, uint64_t begin, uint64_t end, whit_buf *out)
 {
     uint32_t low = 0, high = ndf->n_parts; /* find the first part that ends after `begin` */
@@ -160,7 +160,8 @@ static void check_frame(work *job, const checked *at)
     job->result.n_bytes += payload_bytes;
 }
 
-/* Checks, when all bytes agree with their hashes, that seal, tensors and identity agree with each other. */
+/* Checks that the seal, the tensors' digests and the identity agree with each other. Only called if all bytes agree
+ * with their hashes. */
 static void check_seal(work *job)
 {
     const whit_ndf *ndf = job->ndf;
@@ -235,7 +236,7 @@ static whit_status list_frames(work *job, whit_error *error)
     return WHIT_OK;
 }
 
-/* Hashes and checks all frames; the damage found is in job->result. */
+/* Hashes and checks all frames. job->result counts the damaged places. */
 static void check_frames(work *job, whit_pool *pool)
 {
     whit_pool_run(pool, hash_chunks, job, (uint32_t)job->n_chunks, 1);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements the writer: a plan (the place of every part) is made at the beginning, then the data is written in its
- * order. */
+ * Implements the writer. At first a plan assigns a position to every part; then the data is written in that order. */
 #include "format/ndf_write.h"
 #include "base/items.h"
 
@@ -17,16 +16,16 @@
 typedef enum stage { STAGE_DECLARING, STAGE_DATA, STAGE_COMMITTED } stage;
 
 typedef struct declared {
-    size_t name_offset, name_bytes; /* in writer->names */
+    size_t name_offset, name_bytes; /* position in writer->names */
     whit_tensor_type type;
     uint64_t part_bytes[WHIT_PART_COUNT];
-    uint32_t place;      /* index in name order */
-    uint32_t first_part; /* index of its first part in the plan */
+    uint32_t place;      /* index in the order of names */
+    uint32_t first_part; /* index of the tensor's first part in writer->plan */
     bool has_digest;
     uint8_t digest[WHIT_HASH_BYTES];
 } declared;
 
-/* Describes one part to be written; parts are in the order of the data. */
+/* A part to be written. The plan lists parts in the order of the data. */
 typedef struct planned {
     uint64_t offset, size_bytes;
     uint32_t file, tensor, part;
@@ -35,30 +34,30 @@ typedef struct planned {
 typedef struct output {
     whit_writer file;
     whit_ndf_stream stream;
-    uint64_t data_bytes; /* size of the data by the plan */
+    uint64_t data_bytes; /* size of the file's tensor data according to the plan */
 } output;
 
 struct whit_ndf_writer {
     const whit_allocator *allocator;
-    char *path; /* NULL: a file in memory */
+    char *path; /* NULL for a file in memory */
     whit_ndf_write_options options;
     stage stage;
     whit_table_builder config, meta, templates;
     const void *tokenizer;
     size_t tokenizer_bytes;
-    whit_buf tensors; /* array of declared */
-    whit_buf names;   /* NUL-terminated */
+    whit_buf tensors; /* array of `declared` */
+    whit_buf names;   /* names of tensors, NUL-terminated */
 
     output *outputs;
     uint32_t n_outputs;
-    whit_buf plan;     /* array of planned */
-    uint32_t *by_name; /* (n_tensors) tensor numbers in name order */
+    whit_buf plan;     /* array of `planned` */
+    uint32_t *by_name; /* (n_tensors) numbers of tensors, sorted by name */
     uint8_t set[WHIT_HASH_BYTES];
     uint8_t config_digest[WHIT_HASH_BYTES], tokenizer_digest[WHIT_HASH_BYTES];
-    uint32_t next_part, file; /* index of the current part in the plan, and of the current file */
+    uint32_t next_part, file; /* index in the plan of the part that is being written, and index of its file */
     uint64_t done_bytes;      /* bytes of plan[next_part] written so far */
-    /* Part files of the model that this one replaces keep their names until the new main file is in
-     * place; the new ones then take the other set of names. */
+    /* If a model is replaced, its part files stay until the new main file is in place. The new part files therefore get
+     * the other of two sets of names (see part_path). */
     bool second_names;
     uint32_t n_replaced; /* number of files of the replaced model; 0: it has no part files */
 };
@@ -93,7 +92,8 @@ static const char *shown_path(const whit_ndf_writer *writer)
     return writer->path ? writer->path : "memory file";
 }
 
-/* Resolves a link: part files belong beside the main file, at the link's target. */
+/* If writer->path is a symbolic link, replaces it by the link's target, because part files must be in the folder of the
+ * main file. */
 static whit_status follow_path(whit_ndf_writer *writer, whit_error *error)
 {
     const whit_writer *file = &writer->outputs[0].file;
@@ -205,7 +205,7 @@ static uint64_t align(uint64_t n)
     return (n + WHIT_NDF_ALIGN_BYTES - 1) & ~(uint64_t)(WHIT_NDF_ALIGN_BYTES - 1);
 }
 
-/* Assigns every part a file and a position; data_bytes[f] becomes the size of each file's data. */
+/* Assigns a file and an offset to every part. data_bytes[f] receives the size of the data of file f. */
 static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whit_error *error)
 {
     uint64_t at = 0;
@@ -242,8 +242,8 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
     return WHIT_OK;
 }
 
-/* Builds "dir/NAME-00002-of-00003.ndf", or "...-of-00003b.ndf" for the second set; *from is where the name without
- * folder begins. */
+/* Builds "dir/NAME-00002-of-00003.ndf", or "dir/NAME-00002-of-00003b.ndf" for the second set of names. *from is the
+ * offset at which the file name begins. */
 static bool part_path(const whit_ndf_writer *writer, bool second, uint32_t file, uint32_t n_files, whit_buf *path,
                       size_t *from)
 {
@@ -255,7 +255,7 @@ static bool part_path(const whit_ndf_writer *writer, bool second, uint32_t file,
                            second ? "b" : "");
 }
 
-/* Finds out which set of names the part files of the existing model use, if a model is replaced. */
+/* If the writer will replace a model, finds out which set of names its part files have, and how many there are. */
 static void look_at_replaced(whit_ndf_writer *writer)
 {
     whit_ndf *old;
@@ -272,7 +272,7 @@ static void look_at_replaced(whit_ndf_writer *writer)
     whit_ndf_close(old);
 }
 
-/* Removes files [first, n_files) of a set of part files. */
+/* Deletes part files [first, n_files) of a set of names. */
 static void remove_parts(const whit_ndf_writer *writer, bool second, uint32_t first, uint32_t n_files)
 {
     for (uint32_t f = first; f < n_files; f++) {
@@ -367,7 +367,7 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
     for (uint32_t kind = 1; status == WHIT_OK && kind < WHIT_NDF_SECTION_COUNT; kind++)
         status = write_section(writer, kind, &head, error);
     if (status == WHIT_OK) {
-        /* The reader's checks are run, so that everything written can be read (types, sizes, names). */
+        /* Apply the reader's checks to types, sizes and names, so that the written file can certainly be opened. */
         whit_ndf check = {.head = head.data, .head_bytes = head.size_bytes};
         status = whit_ndf_read_head(&check, shown_path(writer), error);
         if (status == WHIT_OK) whit_ndf_config_digest(&check.config, writer->config_digest);
@@ -383,7 +383,7 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
     return status;
 }
 
-/* Allocates the list of files; the first is open already. */
+/* Allocates the list of output files. The first of them is open already. */
 static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_bytes, whit_error *error)
 {
     uint32_t n = (uint32_t)(data_bytes->size_bytes / sizeof(uint64_t));
@@ -420,7 +420,7 @@ whit_status whit_ndf_writer_begin(whit_ndf_writer *writer, whit_error *error)
     return whit_ndf_stream_begin(stream, WHIT_NDF_DATA, error);
 }
 
-/* ---- data ---- */
+/* ---- writing data ---- */
 
 static whit_status end_file(whit_ndf_writer *writer, whit_error *error)
 {
@@ -475,7 +475,7 @@ void whit_ndf_writer_set_digest(whit_ndf_writer *writer, uint32_t tensor, const 
     tensor_at(writer, tensor)->has_digest = true;
 }
 
-/* ---- the end ---- */
+/* ---- committing ---- */
 
 static whit_status write_seal(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES], whit_error *error)
 {
@@ -524,7 +524,8 @@ whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHI
     for (uint32_t f = writer->n_outputs; f-- > 0;) {
         whit_status status = whit_writer_commit(&writer->outputs[f].file, error);
         if (status == WHIT_OK) continue;
-        remove_parts(writer, writer->second_names, f + 1, writer->n_outputs); /* no main file will name them */
+        /* The main file was not replaced, so no file refers to them. */
+        remove_parts(writer, writer->second_names, f + 1, writer->n_outputs);
         return status;
     }
     writer->stage = STAGE_COMMITTED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads safetensors: headers of files, and sets of shards. */
+ * Reads safetensors files, and sets of shards. */
 #include "format/safetensors.h"
 
 #include "base/half.h"
@@ -9,8 +9,7 @@
 
 #include <stdlib.h>
 
-/* The reader keeps some 16 bytes per JSON value, so this bounds memory; a header has about 100
- * bytes per tensor. */
+/* Limit of a header. The JSON parser needs about 16 bytes per value; a header has about 100 bytes per tensor. */
 #define MAX_HEADER_BYTES (16u << 20)
 #define MAX_FILES        1024
 
@@ -72,7 +71,7 @@ static whit_status read_dtype(const whit_json *json, uint32_t value, whit_safete
                           tensor->name, shown(n_bytes), whit_or_empty(text));
 }
 
-/* Reads the dimensions and computes the size. */
+/* Reads a tensor's dimensions and computes its size. */
 static whit_status read_shape(const whit_json *json, uint32_t value, whit_safetensor *tensor, whit_error *error)
 {
     uint32_t shape = whit_json_get(json, value, "shape");
@@ -145,7 +144,7 @@ static whit_status read_header(whit_safetensors_file *file, const whit_allocator
     return whit_json_fail(&file->header, WHIT_JSON_ROOT, error, "the header is not an object");
 }
 
-/* Checks that tensors, which are sorted by position, begin at or after the end of the previous one. */
+/* Checks that tensors do not overlap. `tensors` must be sorted by position. */
 static whit_status check_overlaps(const whit_safetensors_file *file, const whit_safetensor *tensors, size_t n,
                                   whit_error *error)
 {
@@ -170,7 +169,7 @@ static whit_status check_twice(const char *path, const whit_safetensor *tensors,
     return WHIT_OK;
 }
 
-/* Reads all tensors of the file opened last, sorted by name, into `list` (whit_safetensor[]). */
+/* Appends all tensors of the file opened last to `list` (array of whit_safetensor), sorted by name. */
 static whit_status read_file(whit_safetensors *set, whit_buf *list, whit_error *error)
 {
     whit_safetensors_file *file = &set->files[set->n_files - 1];
@@ -217,7 +216,7 @@ static whit_status add_file(whit_safetensors *set, const char *path, const void 
 
 /* ---- shards --------------------------------------------------------------------------------- */
 
-/* Describes one entry of the weight_map: the nodes of the tensor's name and of its file's name. */
+/* An entry of the index's weight_map: a tensor's name and the name of its shard. */
 struct entry {
     const char *name, *file;
     size_t name_bytes, file_bytes;
@@ -242,7 +241,7 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
         struct entry entry = {.key = key};
         entry.name = whit_json_string(index, key, &entry.name_bytes);
         entry.file = whit_json_string(index, key + 1, &entry.file_bytes);
-        /* The shard must be a name, not a path: an index must not reach outside its folder. */
+        /* The shard must be a file name without a folder, so that an index cannot refer to files outside its folder. */
         if (!entry.file || !entry.file_bytes || entry.file[0] == '.' || memchr(entry.file, '/', entry.file_bytes) ||
             memchr(entry.file, 0, entry.file_bytes) || entry.file_bytes > 255)
             return whit_json_fail(index, key + 1, error, "the shard of tensor %.*s is not a plain file name",
@@ -255,7 +254,7 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
     return WHIT_OK;
 }
 
-/* Opens the shard that n entries name, and adds the tensors that they list. */
+/* Opens the shard that these n entries name, and adds the tensors that they list to the set. */
 static whit_status read_shard(whit_safetensors *set, const char *index_path, const struct entry *entries, size_t n,
                               whit_error *error)
 {

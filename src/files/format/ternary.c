@@ -10,7 +10,7 @@ bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, in
     uint64_t quarter = packed->n_rows / 4, c = 0, eight, threes = 0;
     unsigned shift = 2 * (unsigned)(row / quarter);
     const uint8_t *bytes = packed->data + row % quarter * packed->n_cols;
-    for (; c + 8 <= packed->n_cols; c += 8) { /* code + 1 in each byte, less 1 without a borrow */
+    for (; c + 8 <= packed->n_cols; c += 8) { /* subtract 1 from each byte; bit 7 prevents borrows between bytes */
         memcpy(&eight, bytes + c, 8);
         eight = eight >> shift & 0x0303030303030303u;
         threes |= eight & eight >> 1;
@@ -25,7 +25,7 @@ bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, in
     return (threes & 0x0101010101010101u) == 0;
 }
 
-/* Returns the magnitude bits of one element, in the element's own width; comparing bits compares values. */
+/* Returns the bits of an element's magnitude, in the element's own width. Equal bits mean equal magnitudes. */
 static uint32_t magnitude_at(const whit_ggml_view *view, uint64_t i)
 {
     if (view->kind == WHIT_GGML_F32) return whit_load_u32(view->data + 4 * i) & 0x7FFFFFFFu;
@@ -64,7 +64,7 @@ double whit_float_absmean(const whit_ggml_view *view, float *row)
 
 void whit_round_ternary(const float *row, uint64_t n_cols, float inverse, int8_t *codes)
 {
-    /* Ties are rounded to even: a magnitude of exactly one half becomes 0, anything above it 1. */
+    /* Ties are rounded to even: a magnitude of exactly 1/2 becomes 0, a larger one 1. */
     for (uint64_t c = 0; c < n_cols; c++) {
         float scaled = row[c] * inverse;
         codes[c] = (int8_t)((scaled > 0.5f) - (scaled < -0.5f));
