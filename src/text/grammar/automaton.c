@@ -158,12 +158,13 @@ static uint32_t byte_range(whit_automaton *graph, uint32_t first, uint32_t last,
     return whit_automaton_set(graph, &set, next);
 }
 
-/* Adds to `ways` the code points of n_more continuation bytes whose lead bits are `prefix`: [first, last] relative. The
- * range is cut where a whole block of continuation bytes begins or ends. */
+/* Appends to `ways` the UTF-8 sequences for the values first to last: a byte with the marker bits `lead` and the
+ * value's top bits, and n_more continuation bytes with six bits each. The range is split where a complete block of
+ * continuation bytes begins or ends. */
 static void continuation_ways(whit_automaton *graph, uint32_t lead, uint32_t n_more, uint32_t first, uint32_t last,
                               uint32_t next, whit_buf *ways)
 {
-    /* [first, last] lie in one length class; split along the top continuation digits. */
+    /* Each round of the loop takes the largest part that begins at `first` and needs no further split. */
     uint32_t shift = 6 * n_more, block = (1u << shift) - 1;
     while (first <= last) {
         uint32_t top = first >> shift, low = first & block, high;
@@ -218,14 +219,14 @@ uint32_t whit_automaton_code(whit_automaton *graph, const whit_code_range *range
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* Builds the texts that share their first `depth` bytes. Their further common bytes are walked in a loop, so that the
- * recursion is as deep as there are branchings on one path: at most one per two words. */
+/* Builds the texts words[0..n), which share their first `depth` bytes. A loop skips the further bytes that all of them
+ * share, so that the recursion is only as deep as the number of branches on one path, at most one per two words. */
 static uint32_t words_from(whit_automaton *graph, const whit_automaton_word *words, size_t n, size_t depth,
                            uint32_t next, uint32_t level)
 {
     if (level > 4096) graph->failed = true;
     if (graph->failed) return WHIT_AUTOMATON_NONE;
-    size_t common = depth; /* in a sorted list the first and the last differ soonest */
+    size_t common = depth; /* the words are sorted, so the prefix that the first and the last share is shared by all */
     const whit_automaton_word *last = &words[n - 1];
     while (common < words[0].n_bytes && common < last->n_bytes && words[0].text[common] == last->text[common]) common++;
     uint32_t branch = next;

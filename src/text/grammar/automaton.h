@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: MIT
- * Represents a grammar as a graph over bytes: the pushdown automaton that GBNF and JSON Schema become.
+ * Represents a grammar as a graph over bytes: a pushdown automaton, into which GBNF and JSON Schema are compiled.
  *
- * A node consumes one byte of a set and continues at the next node, or chooses, calls a rule, or repeats. Nodes are
- * built from the end to the beginning: every function takes the node that follows and returns the node that begins.
- * Repetitions are counted by the machine (machine.h) and never unrolled, so that {0,1000000} is one node.
- * WHIT_AUTOMATON_NONE comes back once memory or a bound is exhausted (`failed`), and every function accepts it, so that
- * a builder checks once at the end. */
+ * A node consumes one byte of a set and continues at its next node, or it is a choice, a call of a rule, or a
+ * repetition. Graphs are built from the end to the beginning: each function takes the node that follows (`next`) and
+ * returns the new node. The machine (machine.h) counts repetitions, so that {0,1000000} is one node. If memory or a
+ * bound is exhausted, `failed` is set and functions return WHIT_AUTOMATON_NONE. They accept that as an argument too, so
+ * that a builder checks only once, at the end. */
 #ifndef WHIT_GRAMMAR_GRAPH_H
 #define WHIT_GRAMMAR_GRAPH_H
 
 #include "base/mem.h"
 
 #define WHIT_AUTOMATON_NONE      UINT32_MAX
-#define WHIT_AUTOMATON_RET       0u /* the node that ends a rule or a repeated part */
+#define WHIT_AUTOMATON_RET       0u /* the end of a rule, or of the body of a repetition */
 #define WHIT_AUTOMATON_UNBOUNDED UINT32_MAX
 #define WHIT_AUTOMATON_MAX_NODES (1u << 21)
-#define WHIT_AUTOMATON_MAX_DEPTH 600u /* frames of the machine's stack: nested values and calls */
+#define WHIT_AUTOMATON_MAX_DEPTH 600u /* limit of the machine's stack, in frames: nested values and calls */
 
 typedef enum whit_automaton_kind {
-    WHIT_AUTOMATON_END = 0, /* WHIT_AUTOMATON_RET alone */
-    WHIT_AUTOMATON_BYTES,   /* a: set, b: next */
-    WHIT_AUTOMATON_SPLIT,   /* a: first of `edges`, b: their number */
-    WHIT_AUTOMATON_CALL,    /* a: rule, b: next */
-    WHIT_AUTOMATON_REPEAT,  /* a: repetition, b: next */
+    WHIT_AUTOMATON_END = 0, /* end of a rule or body; only WHIT_AUTOMATON_RET has this kind */
+    WHIT_AUTOMATON_BYTES,   /* a: index of the byte set, b: next node */
+    WHIT_AUTOMATON_SPLIT,   /* a: index of the first alternative in `edges`, b: number of alternatives */
+    WHIT_AUTOMATON_CALL,    /* a: index of the rule, b: next node */
+    WHIT_AUTOMATON_REPEAT,  /* a: index of the repetition, b: next node */
 } whit_automaton_kind;
 
 typedef struct whit_automaton_node {
     uint32_t a, b;
     uint8_t kind;
-    bool beside_all; /* for BYTES: alternatives of this node accept every code point from U+0080 on and continue at the
-                      * same next node */
-    uint16_t height; /* least number of frames that reaching the end of the rule takes; UINT16_MAX: it cannot be
-                      * reached */
+    bool beside_all; /* for BYTES: other alternatives of the same choice accept every code point from U+0080 on, and
+                      * continue at the same next node */
+    uint16_t height; /* smallest number of stack frames that are needed to reach the end of the rule; UINT16_MAX: the
+                      * end cannot be reached */
 } whit_automaton_node;
 
 typedef struct whit_automaton_repetition {
     uint32_t body, min, max;
-    uint64_t loop[4]; /* set of bytes, each of which is a complete turn by itself */
-    bool takes_all;   /* every code point from U+0080 on is a complete turn, too */
-    bool in_quotes;   /* a turn is a character of a JSON string, whose closing quote follows */
+    uint64_t loop[4]; /* set of bytes, each of which is a complete repetition of the body */
+    bool takes_all;   /* every code point from U+0080 on is also a complete repetition of the body */
+    bool in_quotes;   /* the body is one character of a JSON string, and the closing quote follows the repetition */
 } whit_automaton_repetition;
 
 typedef struct whit_byte_set {
@@ -51,10 +51,10 @@ typedef struct whit_code_range {
 
 typedef struct whit_automaton {
     whit_buf nodes, edges, sets, repetitions;
-    whit_buf rules; /* uint32_t: where a rule begins; WHIT_AUTOMATON_NONE: not defined yet */
+    whit_buf rules; /* array of uint32_t: the first node of each rule; WHIT_AUTOMATON_NONE: not defined yet */
     uint32_t *set_slots;
     uint32_t n_set_slots;
-    uint8_t class_of[256]; /* bytes that no set distinguishes have the same class */
+    uint8_t class_of[256]; /* class of each byte; bytes that are in the same sets have the same class */
     uint32_t n_classes;
     const whit_allocator *allocator;
     bool failed;
@@ -86,28 +86,30 @@ static inline uint32_t whit_automaton_literal(whit_automaton *graph, const char 
 {
     return whit_automaton_text(graph, text, strlen(text), next);
 }
-/* Accepts one of n alternatives; n = 0 accepts nothing. */
+/* Returns a node that accepts any one of n alternatives. With n = 0 it accepts nothing. */
 uint32_t whit_automaton_split(whit_automaton *graph, const uint32_t *ways, size_t n);
-uint32_t whit_automaton_rule(whit_automaton *graph); /* a new rule, to be defined; rule 0 is the root */
+uint32_t whit_automaton_rule(whit_automaton *graph); /* returns the index of a new rule, which must be defined later;
+                                                      * rule 0 is the root */
 void whit_automaton_define(whit_automaton *graph, uint32_t rule, uint32_t begin);
 uint32_t whit_automaton_call(whit_automaton *graph, uint32_t rule, uint32_t next);
-/* Repeats a body, which was built with WHIT_AUTOMATON_RET as its `next`, min to max times. */
+/* Repeats `body` min to max times. The body must have been built with WHIT_AUTOMATON_RET as its `next`. */
 uint32_t whit_automaton_repeat(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t next);
-/* As whit_automaton_repeat, for a body that is one character of a JSON string, before the closing quote: token masks of
- * such a repetition are computed in advance. */
+/* Like whit_automaton_repeat, for a body that is one character of a JSON string; `quote` is the node of the closing
+ * quote. Token masks of such repetitions are computed in advance. */
 uint32_t whit_automaton_characters(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t quote);
-/* Accepts one code point of sorted, disjoint ranges, in UTF-8; surrogates are left out. */
+/* Accepts one code point of the ranges, in UTF-8. The ranges are sorted and disjoint; surrogates are skipped. */
 uint32_t whit_automaton_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
-/* Describes a text for whit_automaton_words, which accepts one of n texts and merges common prefixes; the texts are
- * sorted by memcmp, without duplicates. */
+/* A text for whit_automaton_words. That function accepts any one of n texts and shares the nodes of common prefixes.
+ * The texts must be sorted by memcmp, without duplicates. */
 typedef struct whit_automaton_word {
     const uint8_t *text;
     size_t n_bytes;
 } whit_automaton_word;
 uint32_t whit_automaton_words(whit_automaton *graph, const whit_automaton_word *words, size_t n, uint32_t next);
 
-/* Checks the whole graph and prepares it: *bad_rule is a rule that is left-recursive (WHIT_ERROR_FORMAT). If no finite
- * text satisfies the root, or a bound is exceeded, there is an error and *bad_rule is WHIT_AUTOMATON_NONE. */
+/* Checks the complete graph and prepares it for the machine. If a rule is left-recursive or not defined, *bad_rule is
+ * this rule, and the error is WHIT_ERROR_FORMAT. If no finite text satisfies the root, or a bound is exceeded, there is
+ * an error too, and *bad_rule is WHIT_AUTOMATON_NONE. */
 whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint32_t *bad_rule, whit_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Checks a finished graph: no rule calls itself before it has consumed a byte, and the root has an end. The number of
- * frames that reaching an end takes is found by Knuth's generalisation of Dijkstra's algorithm (1977): every node is
- * settled once, in the order of its height. */
+ * Checks a finished graph: no rule calls itself before it has consumed a byte, and the root can reach its end. A node's
+ * height, the number of frames that reaching the end takes, is computed by Knuth's generalisation of Dijkstra's
+ * algorithm (1977), which settles each node once, in the order of height. */
 #include "grammar/automaton.h"
 #include "base/items.h"
 
@@ -11,12 +11,13 @@ typedef struct checker {
     const uint32_t *edges, *rules;
     whit_automaton_repetition *repetitions;
     uint32_t n_nodes, n_rules, n_repetitions;
-    uint32_t *users_begin, *users; /* nodes that refer to a node: users[users_begin[i] ...] */
-    uint8_t *empty;                /* nodes that reach the end without a byte */
+    uint32_t *users_begin, *users; /* the nodes that refer to node i: users[users_begin[i]] to users[users_begin[i + 1]
+                                    * - 1] */
+    uint8_t *empty;                /* (n_nodes) 1 if a node can reach the end without a byte, or, later, by any text */
 } checker;
 
-/* Finds the i-th node that `node` refers to; false past the last. For a call or a repetition the first is the rule or
- * body, and the second the node that follows. */
+/* Sets *to to the i-th node that `node` refers to. Returns false if there are fewer. For a call or a repetition, node 0
+ * is the beginning of the rule or body, and node 1 the next node. */
 static bool refers(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
 {
     const whit_automaton_node *n = &c->nodes[node];
@@ -51,8 +52,8 @@ static whit_status index_users(checker *c, whit_error *error)
     return WHIT_OK;
 }
 
-/* Returns whether a node can reach the end, judging by what is known so far about other nodes: without a byte or, with
- * `with_bytes`, by some text. */
+/* Returns whether a node can reach the end, according to what c->empty has about other nodes so far: without a byte or,
+ * if `with_bytes`, by some text. */
 static bool ends_now(const checker *c, uint32_t node, bool with_bytes)
 {
     const whit_automaton_node *n = &c->nodes[node];
@@ -70,7 +71,8 @@ static bool ends_now(const checker *c, uint32_t node, bool with_bytes)
     return false;
 }
 
-/* Returns the height of a node, all of whose settled parts are known; UINT32_MAX: not yet. */
+/* Computes the height of a node from those of the settled nodes that it refers to; UINT32_MAX if these do not suffice
+ * yet. */
 static uint32_t height_now(const checker *c, const uint16_t *height, uint32_t node)
 {
     const whit_automaton_node *n = &c->nodes[node];
@@ -78,13 +80,13 @@ static uint32_t height_now(const checker *c, const uint16_t *height, uint32_t no
     switch ((whit_automaton_kind)n->kind) {
     case WHIT_AUTOMATON_END: return 0;
     case WHIT_AUTOMATON_BYTES: return height[n->b] == UINT16_MAX ? UINT32_MAX : height[n->b];
-    case WHIT_AUTOMATON_SPLIT: /* visited when its first alternative is complete, which is the lowest */
+    case WHIT_AUTOMATON_SPLIT: /* The first alternative to be settled is the lowest, and then this node is computed. */
         for (uint32_t i = 0; i < n->b; i++)
             if (height[c->edges[n->a + i]] < next) next = height[c->edges[n->a + i]];
         return next == UINT16_MAX ? UINT32_MAX : next;
     case WHIT_AUTOMATON_CALL:
         part = c->rules[n->a];
-        if (n->b == WHIT_AUTOMATON_RET) /* the machine keeps no frame for such a call */
+        if (n->b == WHIT_AUTOMATON_RET) /* the machine pushes no frame for a call at the end of a rule */
             return height[part] == UINT16_MAX ? UINT32_MAX : height[part];
         break;
     case WHIT_AUTOMATON_REPEAT:
@@ -96,7 +98,8 @@ static uint32_t height_now(const checker *c, const uint16_t *height, uint32_t no
     return height[part] + 1u > height[n->b] ? height[part] + 1u : height[n->b];
 }
 
-/* Settles nodes level by level; `now` and `later` have room for every node. */
+/* Settles nodes in the order of height. `now` and `later` are stacks for the current and the next height; each has room
+ * for every node. */
 static void settle(checker *c, uint16_t *height, uint32_t *now, uint32_t *later)
 {
     uint32_t n_now = 1, n_later = 0;
@@ -124,7 +127,7 @@ static void settle(checker *c, uint16_t *height, uint32_t *now, uint32_t *later)
     }
 }
 
-/* Finds the nodes that reach the end without a byte or, if `with_bytes`, by any finite text. */
+/* Sets c->empty for all nodes that reach the end without a byte or, if `with_bytes`, by any finite text. */
 static void find_ends(checker *c, uint32_t *stack, bool with_bytes)
 {
     uint32_t n = 1;
@@ -143,7 +146,8 @@ static void find_ends(checker *c, uint32_t *stack, bool with_bytes)
     }
 }
 
-/* Finds the i-th node that may follow without a byte. */
+/* Sets *to to the i-th node that can be reached from `node` without consuming a byte. Returns false if there are
+ * fewer. */
 static bool follows(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
 {
     const whit_automaton_node *n = &c->nodes[node];
@@ -154,8 +158,9 @@ static bool follows(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
     return refers(c, node, 0, &part) && c->empty[part];
 }
 
-/* Searches depth-first; a node that is met again on the current path is left recursive. *node_of is the beginning of a
- * rule on the cycle. */
+/* Searches for a cycle of nodes that consumes no byte, depth-first: a node that is reached again on the current path is
+ * left-recursive. *node_of is then the first node of a rule on the cycle. `seen`: 0 not visited, 1 on the path, 2
+ * finished. */
 static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way, uint8_t *seen, uint32_t *node_of)
 {
     for (uint32_t root = 0; root < c->n_nodes; root++) {
@@ -186,7 +191,8 @@ static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way,
     return false;
 }
 
-/* Finds the bytes each of which is a complete turn of the repetition: they lead from its body directly to the end. */
+/* Finds the bytes that are complete repetitions of the body by themselves: the body begins with one of them and then
+ * ends. */
 static void find_loop(const checker *c, whit_automaton_repetition *repetition, uint32_t *stack)
 {
     enum { MOST = 64 };
@@ -227,8 +233,8 @@ static void find_classes(whit_automaton *graph)
     }
 }
 
-/* Refuses rules that call themselves before they write and parts that cannot end; sets the heights of nodes. `stack`
- * has two stacks of `capacity` nodes; `height` and `seen` are (n_nodes). */
+/* Fails if a rule calls itself before it consumes a byte, or if the root cannot end; sets the heights of all nodes.
+ * `stack` has room for two stacks of `capacity` nodes; `height` and `seen` are (n_nodes). */
 static whit_status check_nodes(checker *c, const char *name, uint32_t *stack, size_t capacity, uint16_t *height,
                                uint8_t *seen, uint32_t *bad_rule, whit_error *error)
 {
@@ -292,7 +298,7 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a rule is used but not defined", name);
         }
     size_t room = (size_t)c.n_nodes + c.graph->edges.size_bytes / sizeof(uint32_t) + c.n_nodes + 64;
-    /* The stacks are not zeroed, because most of their memory is never touched for a large graph. */
+    /* The stacks are not zeroed: a large graph uses only a small part of them. */
     uint32_t *stack = whit_alloc(graph->allocator, 2 * room * sizeof *stack);
     uint16_t *height = whit_zalloc_array(graph->allocator, c.n_nodes, sizeof *height);
     uint8_t *seen = whit_zalloc(graph->allocator, c.n_nodes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads and compares decimals. */
+ * Parses and compares decimals. */
 #include "grammar/decimal.h"
 
 #include <stdio.h>
@@ -13,7 +13,8 @@ bool whit_decimal_read(const char *text, size_t n_bytes, whit_decimal *out)
     int64_t exponent = 0;
     *out = (whit_decimal){.text = text};
     if (at < n_bytes && text[at] == '-') out->negative = true, at++;
-    /* n_digits counts the digits from the first that is not 0; `last` counts them up to the last one that is not 0. */
+    /* n_digits: number of digits from the first nonzero one on. last: the value of n_digits at the last nonzero
+     * digit. */
     for (; at < n_bytes && ((text[at] >= '0' && text[at] <= '9') || (text[at] == '.' && !dot)); at++) {
         if (text[at] == '.') {
             dot = true;
@@ -88,7 +89,7 @@ bool whit_decimal_is_whole(const whit_decimal *decimal)
     return decimal->n == 0 || (decimal->point >= 0 && (uint64_t)decimal->point >= decimal->n);
 }
 
-/* Reads the digits of a decimal as a number; false past 18 digits. */
+/* Converts the digits to an integer. Returns false for more than 18 digits. */
 static bool read_digits(const whit_decimal *decimal, uint64_t *value)
 {
     *value = 0;
@@ -103,12 +104,12 @@ bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool
     *known = true;
     if (a->n == 0) return true;
     if (b->n == 0 || b->negative || !read_digits(b, &step)) return *known = false;
-    /* Here a = A x 10^x and b = step x 10^y. */
+    /* a = A x 10^x and b = step x 10^y, with integers A and step that do not end in 0. */
     int64_t x = a->point - (int64_t)a->n, y = b->point - (int64_t)b->n;
     if (x - y > DIGITS_MAX || y - x > DIGITS_MAX || a->n > DIGITS_MAX) return *known = false;
-    if (x < y) return false; /* only an A that ends with 0 could be divided, and A does not */
-    for (size_t i = 0; i < a->n + (size_t)(x - y); i++)
-        rest = (rest * 10 + (uint64_t)(whit_decimal_digit(a, i) - '0')) % step; /* step < 10^18 */
+    if (x < y) return false;                            /* only a number that ends in 0 is such a multiple */
+    for (size_t i = 0; i < a->n + (size_t)(x - y); i++) /* Step < 10^18, so this does not overflow. */
+        rest = (rest * 10 + (uint64_t)(whit_decimal_digit(a, i) - '0')) % step;
     return rest == 0;
 }
 
@@ -133,8 +134,8 @@ static bool read_double(const char *text, size_t n, const whit_allocator *alloca
     return ok;
 }
 
-/* Appends a number: a fraction of more than 15 digits is written with 15 or 16 if these give the same double, else
- * unchanged. */
+/* Appends a number. A fraction with more than 15 digits is written with 15 or 16 digits if that is the same double,
+ * else unchanged. */
 static bool append_number(const char *text, size_t n, whit_buf *out)
 {
     whit_decimal decimal;
@@ -144,7 +145,7 @@ static bool append_number(const char *text, size_t n, whit_buf *out)
         read_double(text, n, out->allocator, &value);
     for (int digits = 15; known && digits <= 16; digits++) {
         int length = snprintf(shorter, sizeof shorter, "%.*g", digits, value);
-        for (int i = 0; i < length; i++) /* replaces the point of the host's locale */
+        for (int i = 0; i < length; i++) /* replace the decimal separator of the locale */
             if (!strchr("0123456789+-e", shorter[i])) shorter[i] = '.';
         if (read_double(shorter, (size_t)length, out->allocator, &again) && again == value)
             return whit_buf_append(out, shorter, (size_t)length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compiles GBNF, the notation of llama.cpp's grammars, into a graph. A rule ends with its line, unless a group is open
- * or a `|` needs an alternative. `%json {...}` stands for JSON of that schema. */
+ * Compiles GBNF, the notation of llama.cpp's grammars, into a graph. A rule ends at the end of its line, unless a group
+ * is open or an alternative must follow a `|`. `%json {...}` is replaced by the rule of that JSON Schema. */
 #include "grammar/gbnf.h"
 
 #include "base/items.h"
@@ -19,11 +19,11 @@ typedef struct reader {
     const char *name;
     const uint8_t *text;
     size_t n, at;
-    size_t line_at; /* end of the text in which lines were counted */
+    size_t line_at; /* position up to which `line` has counted the lines */
     uint32_t line;
     whit_automaton *graph;
     whit_pattern syntax;
-    whit_buf names; /* rule_name[], by rule of the graph */
+    whit_buf names; /* array of rule_name, indexed by the graph's rules */
     uint32_t *slots, n_slots;
     whit_error *error;
     whit_status status;
@@ -76,7 +76,7 @@ static bool is_name(uint8_t c)
 
 static uint32_t hash_name(const char *text, size_t n)
 {
-    uint32_t h = 2166136261u; /* the hash is FNV-1a */
+    uint32_t h = 2166136261u; /* FNV-1a */
     for (size_t i = 0; i < n; i++) h = (h ^ (uint8_t)text[i]) * 16777619u;
     return h;
 }
@@ -89,7 +89,7 @@ static uint32_t rule_named(reader *r, const char *text, size_t n)
         const rule_name *known = &names[r->slots[at] - 1];
         if (known->n_bytes == n && memcmp(known->text, text, n) == 0) return r->slots[at] - 1;
     }
-    /* Rules of schemas are numbered among those of the text. */
+    /* The graph also numbers rules of schemas, so `names` may have gaps. */
     uint32_t rule = whit_automaton_rule(r->graph);
     if (rule >= MOST_RULES) return refuse_text(r, "the grammar has more than 65,536 rules, the limit");
     rule_name own = {text, (uint32_t)n, line_of(r)};
@@ -188,7 +188,7 @@ static uint32_t read_class(reader *r)
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* Reads the schema after %json, up to its closing brace, as a rule of its own. */
+/* Reads the schema after %json, up to its closing brace, and compiles it to a rule. */
 static uint32_t read_schema(reader *r)
 {
     skip_space(r, true);
@@ -325,7 +325,7 @@ static void read_rule(reader *r)
         whit_automaton_define(r->graph, rule, begin);
 }
 
-/* Reports a rule that is missing or left-recursive by its name. */
+/* Returns an error that names the rule, which is missing or left-recursive according to `what`. */
 static whit_status name_rule(const reader *r, uint32_t rule, const char *what, whit_error *error)
 {
     if ((size_t)(rule + 1) * sizeof(rule_name) > r->names.size_bytes) return WHIT_ERROR_FORMAT;
@@ -346,7 +346,7 @@ whit_status whit_gbnf_compile(whit_automaton *graph, const char *name, const cha
     r.slots = whit_zalloc_array(graph->allocator, r.n_slots, sizeof *r.slots);
     if (!r.slots) return whit_fail_memory(error, "a grammar", r.n_slots * sizeof *r.slots);
     r.names.allocator = r.syntax.nodes.allocator = r.syntax.ranges.allocator = graph->allocator;
-    rule_named(&r, "root", 4); /* "root" becomes rule 0, wherever the text defines it */
+    rule_named(&r, "root", 4); /* this makes "root" rule 0, wherever the text defines it */
     for (skip_space(&r, true); r.at < r.n && r.status == WHIT_OK && !graph->failed; skip_space(&r, true)) read_rule(&r);
     const uint32_t *rules = WHIT_ITEMS(const uint32_t, &graph->rules);
     uint32_t n_rules = (uint32_t)(graph->rules.size_bytes / sizeof *rules), bad = WHIT_AUTOMATON_NONE;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Runs grammars: computes masks by a walk of the vocabulary, and moves states along a text. */
+ * Runs grammars: computes token masks by walking the vocabulary's trie, and advances states by tokens. */
 #include "grammar/grammar.h"
 #include "base/items.h"
 
 enum { MASK_BYTES = 8 << 20, MOST_MASKS = 512, FEWEST_MASKS = 8, FIRST_COLLECT = 1 << 15, FULL_ROW_BYTES = 8 << 20 };
-enum { MOST_LOOKS = 4 << 20 }; /* nodes of the graph that are visited for one mask or one token */
+enum { MOST_LOOKS = 4 << 20 }; /* limit of the graph's nodes that are visited for one mask or one token */
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -16,7 +16,8 @@ static whit_status fail_pool(const whit_state_pool *pool, whit_error *error)
     return whit_fail_memory(error, "the states of the grammar", pool->frames.size_bytes);
 }
 
-/* Opens the state pools and the masks of a grammar whose graph is set; the caller closes it on failure. */
+/* Opens the state pools and allocates the masks of a grammar whose graph is set. The caller closes the grammar on
+ * failure. */
 static whit_status open_parts(whit_grammar *g, const char *name, size_t mask_bytes, whit_error *error)
 {
     WHIT_TRY(whit_state_pool_open(&g->graph, g->allocator, &g->exact, error));
@@ -125,15 +126,15 @@ static void forget_masks(whit_grammar *g)
     whit_state_pool_clear(&g->bounded);
 }
 
-/* Moves everything that the states use to a new pool. On failure nothing changes. */
+/* Copies everything that the states use to a new pool and frees the old one. Nothing changes on failure. */
 static whit_status collect(whit_grammar *g, whit_error *error)
 {
     whit_state_pool moved;
     WHIT_TRY(whit_state_pool_open(&g->graph, g->allocator, &moved, error));
-    forget_masks(g); /* this also forgets the copies that frames remember */
+    forget_masks(g); /* also clears the frames' references to their copies, which the import sets */
     uint32_t begin = whit_state_pool_import(&moved, &g->exact, g->begin, 0);
     for (int round = 0; round < 2 && !moved.failed; round++)
-        for (whit_grammar_state *s = g->states; s; s = s->next) { /* first all copies are made, then all numbers */
+        for (whit_grammar_state *s = g->states; s; s = s->next) { /* first import all, which may fail, then replace */
             uint32_t now = whit_state_pool_import(&moved, &g->exact, s->now, 0);
             if (round) s->now = now;
             for (uint32_t i = 0; i < s->n_past; i++) {
@@ -184,7 +185,7 @@ whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *e
     if (s->n_past == WHIT_GRAMMAR_ROLLBACK_MAX) memmove(s->past, s->past + 1, --s->n_past * sizeof *s->past);
     s->past[s->n_past++] = s->now;
     s->now = to;
-    /* The limit for threads is half of the pool's, because one token takes a step for every byte. */
+    /* The limit for threads is half of the pool's limit, because one token adds threads for each of its bytes. */
     bool many = whit_state_pool_n_frames(&g->exact) > g->collect_at ||
         whit_state_pool_n_configurations(&g->exact) > g->collect_at || g->exact.threads.size_bytes > (4u << 20);
     return many ? collect(g, error) : WHIT_OK;
@@ -216,15 +217,15 @@ bool whit_grammar_is_finished(const whit_grammar_state *s)
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* Describes a repetition that accepts any sequence of bytes of some kinds, up to `room` turns: no path of such bytes
- * leaves it, so a vocabulary subtree that consists of them is accepted as a whole. */
+/* A repetition that accepts any sequence of at most `room` bytes of these kinds. A subtree of the vocabulary's trie
+ * that has only such bytes is accepted as a whole. `kinds` is a bit set (token_trie.h). */
 typedef struct loop {
     uint64_t kinds;
     uint32_t room;
-    bool alone; /* no other thread accepts these bytes, not even after the repetition if a token may exhaust it */
+    bool alone; /* no other thread accepts such bytes, nor what follows the repetition, if one token could exhaust it */
 } loop;
 
-/* Returns whether the loop of `frame` is the only loop that accepts a byte of these kinds. */
+/* Returns whether only the thread with this frame accepts bytes of these kinds. */
 static bool is_alone(const whit_grammar *g, const whit_configuration *c, uint64_t kinds, uint32_t frame)
 {
     const whit_byte_set *sets = WHIT_ITEMS(const whit_byte_set, &g->graph.sets);
@@ -306,7 +307,7 @@ static void walk(whit_grammar *g, uint32_t configuration, uint64_t *bits)
             i = node->skip;
             continue;
         }
-        if (node->skip == i + 1) { /* the node is a leaf */
+        if (node->skip == i + 1) { /* the node has no children */
             set_tokens(v, node->first_token, nodes[i + 1].first_token, bits);
             i++;
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Makes expressions of regular languages in a normal form, and their derivatives. */
+ * Builds expressions of regular languages in a normal form, and their derivatives. */
 #include "grammar/language.h"
 
 #include <stdlib.h>
@@ -66,7 +66,8 @@ static bool grow_slots(whit_language *l)
     return true;
 }
 
-/* Returns the number of a node. Its content was appended last, and is removed again if the node already exists. */
+/* Returns the index of a node with this content. If it existed before, the ranges or children that the caller has
+ * appended for it are removed again. */
 static uint32_t keep_node(whit_language *l, whit_language_node node)
 {
     uint32_t n = (uint32_t)(l->nodes.size_bytes / sizeof node);
@@ -109,7 +110,7 @@ void whit_language_close(whit_language *l)
     *l = (whit_language){0};
 }
 
-/* ---- making expressions ------------------------------------------------------------------------ */
+/* ---- building expressions ---------------------------------------------------------------------- */
 
 static int by_first(const void *a, const void *b)
 {
@@ -164,7 +165,8 @@ uint32_t whit_language_then(whit_language *l, uint32_t a, uint32_t b)
     if (b == WHIT_LANGUAGE_EMPTY) return a;
     whit_language_node x = whit_language_at(l, a);
     if (a == WHIT_LANGUAGE_ALL && b == WHIT_LANGUAGE_ALL) return a;
-    if (x.kind == WHIT_LANGUAGE_IS_THEN) { /* chains lean to the right; they may be long, so a loop builds them */
+    /* Concatenations are nested to the right; long ones are rebuilt by a loop instead of recursion. */
+    if (x.kind == WHIT_LANGUAGE_IS_THEN) {
         whit_buf parts = {.allocator = l->allocator};
         for (; x.kind == WHIT_LANGUAGE_IS_THEN; a = x.b, x = whit_language_at(l, a))
             if (!whit_buf_append(&parts, &x.a, sizeof x.a)) l->failed = true;
@@ -188,7 +190,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Appends the parts of a node to the list: its children if it is of the same kind, else the node. */
+/* Appends the operands of a node to the list: its children if it is of the same kind, else the node itself. */
 static void append_parts(whit_language *l, whit_language_kind kind, uint32_t node, whit_buf *list)
 {
     whit_language_node n = whit_language_at(l, node);
@@ -196,8 +198,8 @@ static void append_parts(whit_language *l, whit_language_kind kind, uint32_t nod
     if (!whit_buf_append(list, parts, (n.kind == kind ? n.n : 1) * sizeof node)) l->failed = true;
 }
 
-/* Sorts a list and removes duplicates and the part that has no effect (`neutral`); if one part determines the result
- * (`decides`), it is the result. */
+/* Builds a union or intersection from the listed operands: sorts them, and removes duplicates and the operand without
+ * effect (`neutral`). If an operand makes the others irrelevant (`decides`), the result is that operand. */
 static uint32_t keep_list(whit_language *l, whit_language_kind kind, whit_buf *list, uint32_t neutral, uint32_t decides)
 {
     uint32_t *parts = WHIT_ITEMS(uint32_t, list), n = (uint32_t)(list->size_bytes / sizeof *parts), kept = 0;
@@ -212,7 +214,7 @@ static uint32_t keep_list(whit_language *l, whit_language_kind kind, whit_buf *l
     for (uint32_t i = 0; i < kept; i++) {
         whit_language_node part = whit_language_at(l, parts[i]);
         has_empty = is_or ? has_empty || part.has_empty : has_empty && part.has_empty;
-        if (part.kind == WHIT_LANGUAGE_IS_NOT && /* a part and its complement together decide the whole */
+        if (part.kind == WHIT_LANGUAGE_IS_NOT && /* an operand and its complement are both listed */
             bsearch(&part.a, parts, kept, sizeof *parts, by_number))
             return decides;
     }
@@ -296,8 +298,8 @@ static bool looks_ahead(const whit_pattern *syntax, uint32_t node)
     return false;
 }
 
-/* Builds the expression of a node's texts followed by `rest`, the expression of everything after the node: lookahead
- * constrains `rest`. */
+/* Returns the language of a pattern node's texts followed by `rest`, the language of everything after the node.
+ * Lookahead in the node constrains `rest`. */
 static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32_t node, uint32_t rest)
 {
     if (l->failed || node == WHIT_PATTERN_NONE || ++l->work > WORK_MAX) {
@@ -324,7 +326,7 @@ static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32
             uint32_t body = follow_with(l, syntax, n->child, WHIT_LANGUAGE_EMPTY);
             return whit_language_then(l, whit_language_repeat(l, body, n->a, n->b), rest);
         }
-        if (n->b > UNROLL_MAX) { /* with lookahead, the expression after the loop would have to be a part of itself */
+        if (n->b > UNROLL_MAX) { /* with lookahead, the repetition must be unrolled */
             l->failed = true;
             return result;
         }

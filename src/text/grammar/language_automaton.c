@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Builds the automaton of an expression from its derivatives by classes of code points, and converts it to a graph. */
+ * Builds the automaton of an expression from its derivatives, and converts it to nodes of a graph. Code points that no
+ * set distinguishes form a class, and one derivative per class suffices. */
 #include "grammar/language.h"
 #include "base/items.h"
 
@@ -7,19 +8,19 @@
 
 enum { STATES_MAX = 20000, STEPS_MAX = 1 << 20, CUTS_MAX = 1 << 13 };
 
-/* Holds a range of code points and the class that it belongs to. */
+/* A range of code points and the class of all of them. */
 typedef struct stretch {
     uint32_t first, last, class;
 } stretch;
 
 typedef struct machine {
     whit_language *language;
-    whit_buf states;  /* uint32_t: expressions */
-    whit_buf numbers; /* uint32_t: state of an expression, plus 1 */
-    uint32_t *steps;  /* (n_states, n_classes): states */
+    whit_buf states;  /* array of uint32_t: expression of each state */
+    whit_buf numbers; /* array of uint32_t, indexed by expression: its state, plus 1; 0: none */
+    uint32_t *steps;  /* (n_states, n_classes) next state */
     uint32_t n_states, n_classes;
     uint32_t *representatives; /* (n_classes) a code point of each class */
-    uint8_t *lives;            /* (n_states) 1 if a text can end from this state on */
+    uint8_t *lives;            /* (n_states) 1 if a text can end after this state */
 } machine;
 
 /* ---- classes of code points -------------------------------------------------------------------- */
@@ -38,8 +39,8 @@ static bool is_in(const whit_language *l, const whit_language_node *n, uint32_t 
     return false;
 }
 
-/* Partitions the code points at the bounds of all sets in the expressions, and numbers the parts by the sets that
- * contain them. All sets are considered, so that derivatives need no further partition. */
+/* Splits the code points at the bounds of all sets in the language's expressions, and numbers the ranges by the sets
+ * that contain them. All sets count, so that derivatives never need a further split. */
 static bool find_classes(machine *m)
 {
     whit_language *l = m->language;
@@ -63,7 +64,7 @@ static bool find_classes(machine *m)
     if (!l->failed) qsort(cut, n_cuts, sizeof *cut, by_value);
     for (uint32_t i = 0; i < n_cuts && !l->failed; i++)
         if ((kept == 0 || cut[kept - 1] != cut[i]) && cut[i] < 0x110000) cut[kept++] = cut[i];
-    /* A stretch's class is found by a signature of the sets; equal signatures are compared set by set. */
+    /* Each range gets a signature of the sets that contain it. Equal signatures are then confirmed set by set. */
     uint64_t *signatures = whit_zalloc_array(l->allocator, kept + 1, sizeof *signatures);
     if (!signatures) l->failed = true;
     for (uint32_t i = 0; i < kept && !l->failed; i++) {
@@ -114,7 +115,7 @@ static uint32_t state_of(machine *m, uint32_t node)
     return *number - 1;
 }
 
-/* Finds all states that can be reached from a node, and which of them lead to an end. */
+/* Finds all states that can be reached from `node`, and whether a text can end after each. Returns false on failure. */
 static bool explore(machine *m, uint32_t node)
 {
     whit_language *l = m->language;
@@ -141,7 +142,7 @@ static bool explore(machine *m, uint32_t node)
     bool more = !l->failed;
     for (uint32_t s = 0; s < m->n_states && !l->failed; s++)
         m->lives[s] = whit_language_at(l, (WHIT_ITEMS(const uint32_t, &m->states))[s]).has_empty;
-    while (more) { /* goes backwards: states are numbered in the order of discovery, so that few rounds are needed */
+    while (more) { /* states are numbered in the order of discovery, so that going backwards takes few rounds */
         more = false;
         for (uint32_t s = m->n_states; s-- > 0;)
             for (uint32_t c = 0; c < m->n_classes && !m->lives[s]; c++)
@@ -150,9 +151,9 @@ static bool explore(machine *m, uint32_t node)
     return !l->failed;
 }
 
-/* ---- into the graph ---------------------------------------------------------------------------- */
+/* ---- conversion to a graph --------------------------------------------------------------------- */
 
-/* Collects the code points that lead from one state to another. */
+/* Collects the ranges of code points that lead from `state` to `to`. */
 static void ranges_to(const machine *m, uint32_t state, uint32_t to, whit_buf *ranges)
 {
     const stretch *all = WHIT_ITEMS(const stretch, &m->language->classes);
@@ -178,7 +179,7 @@ static uint32_t write_codes(whit_language_form form, whit_automaton *graph, cons
                                                                                                     next);
 }
 
-/* Emits the rule of a state. A step back to the same state becomes a repetition, whose masks are computed faster. */
+/* Defines the rule of a state. Steps back to the same state become a repetition, whose masks are computed faster. */
 static uint32_t emit_state(const machine *m, uint32_t state, whit_language_form form, whit_automaton *graph,
                            const uint32_t *rules)
 {

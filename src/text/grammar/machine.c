@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements the pushdown machine: closures, steps, and the pools that store each frame and configuration once. */
+ * Implements the pushdown machine: closures, steps, and pools. */
 #include "grammar/machine.h"
 #include "base/items.h"
 
@@ -184,7 +184,7 @@ static uint32_t keep_configuration(whit_state_pool *pool, const whit_stack_threa
     return id;
 }
 
-/* ---- closures: all nodes that can be reached without a byte ------------------------------------ */
+/* ---- closures: all threads that can be reached without a byte ---------------------------------- */
 
 static void grow_seen(whit_state_pool *pool)
 {
@@ -211,7 +211,8 @@ static void grow_seen(whit_state_pool *pool)
     pool->n_seen = n;
 }
 
-/* Queues (node, frame) for a visit, unless the node cannot reach an end within the depth. */
+/* Adds (node, frame) to the threads to be visited, unless it was visited before or cannot reach an end within the depth
+ * limit. */
 static void visit(whit_state_pool *pool, uint32_t node, uint32_t frame)
 {
     if (pool->failed) return;
@@ -242,7 +243,8 @@ static uint32_t one_less(uint32_t count)
     return count == 0 || count == WHIT_MACHINE_MANY ? count : count - 1;
 }
 
-/* Visits the repetition at `node` before its next turn: the node after it and the body, as the counts allow. */
+/* Continues the repetition at `node` with the next turn: visits its next node if no more turns are needed, and its body
+ * if there is room for another. */
 static void turn(whit_state_pool *pool, uint32_t node, uint32_t need, uint32_t room, uint32_t parent)
 {
     const whit_automaton_node *n = whit_automaton_at(pool->graph, node);
@@ -359,7 +361,7 @@ uint32_t whit_state_pool_step_remembered(whit_state_pool *pool, uint32_t configu
     return to;
 }
 
-/* ---- from pool to pool ------------------------------------------------------------------------- */
+/* ---- copying between pools --------------------------------------------------------------------- */
 
 static uint32_t bound(uint32_t count, uint32_t most)
 {
@@ -397,7 +399,7 @@ uint32_t whit_state_pool_import(whit_state_pool *pool, whit_state_pool *from, ui
     if (pool->failed) return WHIT_MACHINE_DEAD;
     whit_stack_thread *threads = WHIT_ITEMS(whit_stack_thread, &pool->found);
     if (c.n_threads > 1) qsort(threads, c.n_threads, sizeof *threads, by_number);
-    uint32_t n = 0; /* threads that differed only by counts may now be equal */
+    uint32_t n = 0; /* threads that differed only in counts may be equal now */
     for (uint32_t i = 0; i < c.n_threads; i++)
         if (n == 0 || by_number(&threads[n - 1], &threads[i])) threads[n++] = threads[i];
     return keep_configuration(pool, threads, n, c.complete);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Makes the graph of numbers between bounds, digit by digit.
+ * Builds the graph of the numbers between two bounds, digit by digit.
  *
- * A place within a number is the count of digits on this side of the point, the order of the digits so far relative to
- * the digits of each bound, and the remainder by the step. Before the point the shorter number is the smaller one, so
- * that digits are compared from the left, and lengths at the end of the whole part. Every place becomes one node, made
+ * A place in a number consists of the number of digits on this side of the point, the order of the digits so far
+ * relative to the digits of each bound, and the remainder by the step. Before the point a shorter number is smaller, so
+ * digits are compared from the left, and lengths at the end of the integer part. Each place becomes one node, built
  * when it is first reached. */
 #include "grammar/number.h"
 #include "base/items.h"
@@ -23,8 +23,8 @@ typedef enum order { LESS = 0, EQUAL = 1, MORE = 2 } order;
 
 typedef struct place {
     bool fraction;
-    uint8_t n;         /* digits before the point or, with `fraction`, after it */
-    uint8_t low, high; /* order of the digits relative to those of each bound */
+    uint8_t n;         /* number of digits before the point, or with `fraction` after it */
+    uint8_t low, high; /* order of the digits so far relative to each bound's digits */
     uint32_t rest;
 } place;
 
@@ -32,9 +32,9 @@ typedef struct builder {
     whit_automaton *graph;
     const whit_number_range *range;
     const whit_number_form *form;
-    uint32_t n_whole, n_decimals; /* maximum number of digits */
+    uint32_t n_whole, n_decimals; /* largest number of digits before and after the point */
     uint32_t next;
-    uint64_t *keys; /* (n_slots) places, packed; 0: free */
+    uint64_t *keys; /* (n_slots) hash table of places, packed; 0: free */
     uint32_t *nodes;
     uint32_t n_slots, n_places;
 } builder;
@@ -85,7 +85,7 @@ uint32_t whit_number_any(whit_automaton *graph, bool integers, bool negative, ui
 
 /* ---- plain numbers ----------------------------------------------------------------------------- */
 
-/* Returns the number of digits before the point; a number below 1 has the digit 0 there. */
+/* Returns the number of digits before the point; a number below 1 has one digit there, 0. */
 static int64_t whole_digits(const whit_decimal *d)
 {
     return d->n && d->point > 0 ? d->point : 1;
@@ -109,7 +109,8 @@ static int64_t n_decimals_of(const whit_decimal *d)
 
 static uint32_t at_place(builder *b, place p);
 
-/* Compares a whole part of n digits with a bound's, by length first. */
+/* Compares an integer part of n digits with that of a bound: by length, and if these are equal by the digits
+ * (`so_far`). */
 static order compare_whole(const whit_decimal *bound, uint32_t n, uint8_t so_far)
 {
     int64_t length = whole_digits(bound);
@@ -125,7 +126,8 @@ static uint8_t compare_digit(uint8_t so_far, char digit, char bound)
     return EQUAL;
 }
 
-/* Returns whether the number may end with this order to the bounds after `n` decimals. */
+/* Returns whether the number may end after `n` decimals, with these orders relative to the bounds and this
+ * remainder. */
 static bool may_end(const builder *b, uint8_t low, uint8_t high, uint32_t n, uint32_t rest)
 {
     const whit_number_range *r = b->range;
@@ -140,7 +142,7 @@ static bool may_end(const builder *b, uint8_t low, uint8_t high, uint32_t n, uin
     return (scaled == 0) != f->no_multiple;
 }
 
-/* Adds the digits that may follow at a place, grouped by the place to which they lead. */
+/* Adds to `ways` the digits that may follow at a place. Digits that lead to the same place share an alternative. */
 static void add_digits(builder *b, place p, whit_buf *ways)
 {
     const whit_number_range *r = b->range;
@@ -154,7 +156,7 @@ static void add_digits(builder *b, place p, whit_buf *ways)
         t.low = compare_digit(p.low, digit, low);
         t.high = r->has_high ? compare_digit(p.high, digit, high) : LESS;
         t.rest = b->form->step ? (uint32_t)(((uint64_t)p.rest * 10 + d) % b->form->step) : 0;
-        if (b->form->fraction) t.rest = p.fraction && (p.rest || d); /* a decimal that is not 0 was met */
+        if (b->form->fraction) t.rest = p.fraction && (p.rest || d); /* 1 once a decimal was not 0 */
         ok[d] = !p.fraction || (t.low != LESS && t.high != MORE);
         to[d] = t;
     }
@@ -183,7 +185,7 @@ static uint32_t make_place(builder *b, place p)
     bool loose = p.fraction && low == MORE && high == LESS && !b->form->step && (!b->form->fraction || p.rest);
     if (loose) return many_digits(g, p.n ? 0 : 1, b->n_decimals - p.n, b->next);
     whit_buf ways = {.allocator = g->allocator};
-    bool first = p.fraction && p.n == 0; /* a digit must follow the point */
+    bool first = p.fraction && p.n == 0; /* at least one digit must follow the point */
     if (!first && may_end(b, low, high, n_written, p.rest) && !whit_buf_append(&ways, &b->next, sizeof b->next))
         g->failed = true;
     if (!p.fraction && b->n_decimals && low != LESS && high != MORE) {
@@ -242,7 +244,7 @@ static uint32_t at_place(builder *b, place p)
     uint32_t known = *slot_of_place(b, key);
     if (known) return known - 1;
     b->n_places++;
-    uint32_t node = make_place(b, p); /* the recursion is as deep as the number of digits */
+    uint32_t node = make_place(b, p); /* the recursion is as deep as the number has digits */
     if (!b->graph->failed) *slot_of_place(b, key) = node + 1;
     return node;
 }
@@ -257,7 +259,7 @@ static uint32_t plain_number(builder *b)
         p.low = compare_digit(EQUAL, (char)('0' + d), whole_digit(&r->low, 0));
         p.high = r->has_high ? compare_digit(EQUAL, (char)('0' + d), whole_digit(&r->high, 0)) : LESS;
         p.rest = b->form->step ? d % b->form->step : 0;
-        if (d == 0) { /* the whole part is 0: only a point may follow */
+        if (d == 0) { /* after the integer part 0 only a point may follow */
             uint32_t n_whole = b->n_whole;
             b->n_whole = 0;
             ways[n_ways++] = one_digit(g, 0, 0, make_place(b, p));
@@ -271,7 +273,7 @@ static uint32_t plain_number(builder *b)
 
 /* ---- numbers with an exponent ------------------------------------------------------------------ */
 
-/* Builds the numbers from first to last, at most two digits; one digit may have a zero before it. */
+/* Accepts the integers from first to last, 0 to 99; a single digit may have a leading zero. */
 static uint32_t two_digits(whit_automaton *g, uint32_t first, uint32_t last, uint32_t next)
 {
     uint32_t ways[4], n_ways = 0;
@@ -295,7 +297,7 @@ static uint32_t two_digits(whit_automaton *g, uint32_t first, uint32_t last, uin
     return whit_automaton_split(g, ways, n_ways);
 }
 
-/* Builds "e" and an exponent from first to last. */
+/* Accepts "e" and an exponent from first to last. */
 static uint32_t exponent_between(whit_automaton *g, int64_t first, int64_t last, uint32_t next)
 {
     uint32_t ways[3], n_ways = 0;
@@ -313,7 +315,8 @@ static uint32_t exponent_between(whit_automaton *g, int64_t first, int64_t last,
     return letter_e(g, whit_automaton_split(g, ways, n_ways));
 }
 
-/* Builds the exponent after n digits of d1.d2d3..., whose order to the bounds' digits is known. */
+/* Accepts the exponent of a number d1.d2d3... after its n digits. `low` and `high` are their orders relative to the
+ * bounds' digits. */
 static uint32_t exponent_for(const builder *b, uint32_t n, uint8_t low, uint8_t high)
 {
     const whit_number_range *r = b->range;
@@ -323,7 +326,7 @@ static uint32_t exponent_for(const builder *b, uint32_t n, uint8_t low, uint8_t 
     return exponent_between(b->graph, first, last, b->next);
 }
 
-/* Builds the rest of a number after n digits, which are a bound's digits as far as `low` or `high` is EQUAL. */
+/* Accepts the rest of a number after n digits. `low` and `high` are their orders relative to the bounds' digits. */
 static uint32_t scientific_digits(const builder *b, uint32_t n, uint8_t low, uint8_t high)
 {
     const whit_number_range *r = b->range;
@@ -359,7 +362,7 @@ static uint32_t scientific_number(const builder *b)
     const whit_number_range *r = b->range;
     whit_automaton *g = b->graph;
     uint32_t ways[10], n_ways = 0;
-    if (r->low.n == 0 && !r->low_out) { /* 0, with any exponent */
+    if (r->low.n == 0 && !r->low_out) { /* 0 may have any exponent */
         uint32_t end = exponent_between(g, -EXPONENT_MAX, EXPONENT_MAX, b->next);
         uint32_t zeros = whit_automaton_repeat(g, one_digit(g, 0, 0, WHIT_AUTOMATON_RET), 1, DIGITS, end);
         ways[n_ways++] = one_digit(g, 0, 0, either(g, end, whit_automaton_text(g, ".", 1, zeros)));
@@ -373,7 +376,7 @@ static uint32_t scientific_number(const builder *b)
     return whit_automaton_split(g, ways, n_ways);
 }
 
-/* ---- both forms ------------------------------------------------------------------------------- */
+/* ---- plain numbers and numbers with an exponent ----------------------------------------------- */
 
 uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *range, const whit_number_form *form,
                              uint32_t next)
@@ -392,16 +395,16 @@ uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *ran
             b.n_decimals = (uint32_t)most;
         else
             b.n_decimals = DIGITS_MAX;
-        if (form->step && !form->no_multiple) b.n_decimals = form->decimals; /* more decimals could only be zeros */
+        if (form->step && !form->no_multiple) b.n_decimals = form->decimals; /* further decimals would be zeros */
     }
-    /* With this many digits, doubles too distinguish the numbers from integers or multiples. */
+    /* With more digits than this, a reader of doubles could take such a number for an integer or a multiple. */
     if (form->fraction || (form->no_multiple && !form->integers)) {
         if (b.n_whole > EXACT_WHOLE) b.n_whole = EXACT_WHOLE;
         if (form->fraction) b.n_decimals = EXACT_DECIMALS;
     }
-    /* There is a place for every remainder after every digit, so more remainders allow fewer digits. */
+    /* Each digit position has a place per remainder, so a larger step allows fewer digits. */
     uint32_t fits = form->step ? 40000 / form->step : DIGITS_MAX;
-    /* Doubles keep every digit of numbers with EXACT_MULTIPLE digits. */
+    /* A double represents every number with EXACT_MULTIPLE digits. */
     if (form->step && fits > EXACT_MULTIPLE) fits = EXACT_MULTIPLE;
     if (fits < 5) fits = 5;
     if (b.n_whole > fits) b.n_whole = fits;

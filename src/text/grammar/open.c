@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Opens grammars from text. */
+ * Opens grammars from their texts. */
 #include "grammar/gbnf.h"
 #include "grammar/grammar.h"
 #include "grammar/schema.h"
 
-/* Skips a byte order mark, which editors on Windows write. */
+/* Skips a byte order mark, which editors on Windows write at the beginning of a file. */
 static void skip_mark(const char **text, size_t *n_bytes)
 {
     if (*n_bytes < 3 || memcmp(*text, "\xEF\xBB\xBF", 3) != 0) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Builds trees of GBNF and regular expressions, and converts them to a graph. */
+ * Builds the syntax trees of regular expressions and GBNF, and converts them to a graph. */
 #include "grammar/pattern.h"
 #include "base/items.h"
 
@@ -135,7 +135,7 @@ static uint32_t hex_digit(whit_automaton *graph, uint32_t first, uint32_t last, 
     return whit_automaton_set(graph, &set, next);
 }
 
-/* Builds n_digits hexadecimal digits from first to last. */
+/* Accepts n_digits hexadecimal digits with a value from first to last. */
 static uint32_t hex_between(whit_automaton *graph, uint32_t first, uint32_t last, uint32_t n_digits, uint32_t next)
 {
     if (n_digits == 1) return hex_digit(graph, first, last, next);
@@ -144,7 +144,7 @@ static uint32_t hex_between(whit_automaton *graph, uint32_t first, uint32_t last
         uint32_t top = first >> shift, top_last = last >> shift, to = first | low;
         if ((first & low) == 0 && (last & low) != low && top < top_last) top_last--;
         if ((first & low) == 0 && (top < top_last || last >= to))
-            to = top_last << shift | low; /* joins whole blocks */
+            to = top_last << shift | low; /* joins complete blocks of lower digits */
         else
             top_last = top;
         if (to > last) to = last, top_last = top;
@@ -155,7 +155,7 @@ static uint32_t hex_between(whit_automaton *graph, uint32_t first, uint32_t last
     return whit_automaton_split(graph, ways, n_ways);
 }
 
-/* Returns whether a code point lies in sorted ranges. */
+/* Returns whether a code point is in one of the ranges. */
 static bool in_ranges(const whit_code_range *ranges, size_t n, uint32_t code)
 {
     for (size_t i = 0; i < n; i++)
@@ -165,7 +165,7 @@ static bool in_ranges(const whit_code_range *ranges, size_t n, uint32_t code)
 
 uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next)
 {
-    /* These are the characters that stand for themselves in a string, and the characters of one escape \uXXXX: no
+    /* plain: characters that need no escape in a JSON string. units: characters of one escape \uXXXX, which excludes
      * surrogates. */
     static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}},
                                  units[] = {{0, 0xD7FF}, {0xE000, 0xFFFF}};
@@ -209,7 +209,7 @@ uint32_t whit_automaton_json_character(whit_automaton *graph, uint32_t next)
     return whit_automaton_json_spelled(graph, &all, 1, next);
 }
 
-/* ---- into the graph -------------------------------------------------------------------------- */
+/* ---- conversion to a graph ------------------------------------------------------------------- */
 
 uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_json, whit_automaton *graph,
                            uint32_t next)
@@ -234,7 +234,7 @@ uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_js
     }
     case WHIT_PATTERN_AHEAD:
     case WHIT_PATTERN_NOT_AHEAD:
-    case WHIT_PATTERN_END: graph->failed = true; return WHIT_AUTOMATON_NONE; /* handled by language.h */
+    case WHIT_PATTERN_END: graph->failed = true; return WHIT_AUTOMATON_NONE; /* only language.h supports these */
     case WHIT_PATTERN_ALL:
     case WHIT_PATTERN_ANY: break;
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Reads Unicode properties in patterns: \p{...} with general categories, and the properties that patterns of emoji
+ * Implements Unicode properties of patterns: \p{...} with general categories, and the properties that patterns of emoji
  * use. */
 #include "grammar/pattern_property.h"
 
 #include <utf8proc.h>
 
-/* Lists the categories by their short and long names, as ECMA-262 takes them from Unicode's PropertyValueAliases.txt.
- * The first letter of a short name is the letter of the category's group. */
+/* General categories with their long and short names, as in Unicode's PropertyValueAliases.txt, to which ECMA-262
+ * refers. The first letter of a short name is the name of the category's group. */
 static const struct {
     const char *name, *category;
 } categories[] = {{"Letter", "L"},
@@ -51,7 +51,7 @@ static const struct {
                   {"Private_Use", "Co"},
                   {"Unassigned", "Cn"}};
 
-/* This is the property Emoji_Component of emoji-data.txt. */
+/* The property Emoji_Component of Unicode's emoji-data.txt. */
 static const whit_code_range components[] = {
     {'#', '#'},       {'*', '*'},         {'0', '9'},         {0x200D, 0x200D},   {0x20E3, 0x20E3},
     {0xFE0F, 0xFE0F}, {0x1F1E6, 0x1F1FF}, {0x1F3FB, 0x1F3FF}, {0x1F9B0, 0x1F9B3}, {0xE0020, 0xE007F}};
@@ -61,7 +61,7 @@ static bool is_text(const char *name, size_t n, const char *text)
     return n == strlen(text) && memcmp(name, text, n) == 0;
 }
 
-/* Returns the short name of a category; NULL if no category has that name. */
+/* Returns the short name of the category with this long or short name; NULL if there is none. */
 static const char *category_of(const char *name, size_t n)
 {
     for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads regular expressions of JSON Schema's `pattern`: the regular part of ECMA-262. */
+ * Parses the regular expressions of JSON Schema's `pattern`: the regular subset of ECMA-262. */
 #include "grammar/pattern.h"
 
 #include "base/items.h"
@@ -21,7 +21,7 @@ typedef struct reader {
     whit_pattern *syntax;
     whit_error *error;
     whit_status status;
-    class one; /* the class that is being read; not on the stack, since groups nest and threads' stacks are small */
+    class one; /* the class being read; not a local variable, because groups nest and thread stacks are small */
 } reader;
 
 static uint32_t refuse_pattern(reader *r, const char *what)
@@ -59,7 +59,8 @@ static bool next_is(reader *r, const char *text)
     return true;
 }
 
-/* Adds \d \w \s and their complements, by ECMA-262; false for another letter. */
+/* Adds the characters of \d, \w, \s or their complements, as ECMA-262 defines them. Returns false for another
+ * letter. */
 static bool add_named(reader *r, class *c, uint8_t letter)
 {
     static const whit_code_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
@@ -92,7 +93,7 @@ static bool add_named(reader *r, class *c, uint8_t letter)
     return add_range(r, c, from, 0x10FFFF);
 }
 
-/* Adds a Unicode property: reads the braces and the name after \\p or \\P. */
+/* Adds the characters of a Unicode property. Reads its braces and name, which follow \p or \P. */
 static bool add_property(reader *r, class *c, bool inverted)
 {
     whit_buf found = {.allocator = r->syntax->nodes.allocator};
@@ -144,8 +145,8 @@ static uint32_t read_braced(reader *r)
     return value;
 }
 
-/* Reads an escape after its backslash. Returns a code point, or WHIT_UTF8_INVALID if a class of characters was
- * added. */
+/* Reads an escape, after its backslash. Returns its code point, or WHIT_UTF8_INVALID if it was a class of characters,
+ * which was added to *c. */
 static uint32_t read_escape(reader *r, class *c, bool in_class)
 {
     if (r->at == r->n)
@@ -283,7 +284,7 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
     } else {
         return atom;
     }
-    next_is(r, "?"); /* a lazy quantifier has the same texts */
+    next_is(r, "?"); /* a lazy quantifier matches the same texts */
     uint32_t repeat = whit_pattern_add(r->syntax, WHIT_PATTERN_REPEAT, min, max);
     whit_pattern_append(r->syntax, repeat, atom);
     return r->syntax->failed ? WHIT_PATTERN_NONE : repeat;
@@ -296,7 +297,8 @@ static uint32_t anything(reader *r)
     return repeat;
 }
 
-/* Reads alternatives; at the top level, any text may precede or follow an end that is not anchored. */
+/* Reads alternatives. At the top level, where depth is 0, any text is added before and after an alternative that is not
+ * anchored there. */
 static uint32_t read_any(reader *r, uint32_t depth)
 {
     if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse_pattern(r, "groups are nested more than 200 deep, the limit");

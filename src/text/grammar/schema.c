@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compiles JSON Schema: references, sets of schemas, choices. */
+ * Compiles JSON Schema: sets of schemas that must all hold, their types, and the whole document. */
 #include "grammar/schema.h"
 #include "base/items.h"
 
@@ -24,9 +24,10 @@ typedef struct set_entry {
     uint32_t first, n, rule, hash;
 } set_entry;
 
-/* ---- errors that name the place ---------------------------------------------------------------- */
+/* ---- errors with the position of a keyword ----------------------------------------------------- */
 
-/* Writes the JSON pointer of a node: a walk from the root, always into the part that holds the node. */
+/* Appends the JSON pointer of a node. It is found by a walk from the root, always into the member or element that
+ * contains the node. */
 static void write_path(const whit_json *json, uint32_t node, whit_buf *out)
 {
     const whit_json_node *nodes = WHIT_ITEMS(const whit_json_node, &json->nodes);
@@ -114,8 +115,8 @@ bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_
     return collect(c, node, set, above, 0);
 }
 
-/* Returns whether nothing of a schema remains to be applied: only references, completed choices and annotations. Such a
- * schema is dropped, so that a reference and its target are one set. */
+/* Returns whether a schema imposes no condition any more: apart from references, completed choices and annotations it
+ * is empty. Such a schema is removed from its set, so that a reference and its target result in the same set. */
 static bool is_spent(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
     static const char *const weightless[] = {
@@ -148,7 +149,7 @@ static bool is_spent(whit_json_schema_compiler *c, whit_json_schema_item item)
     return true;
 }
 
-/* Returns whether a schema certainly holds for the values of a set. */
+/* Returns whether a schema certainly holds for all values that a set accepts. */
 static bool surely_holds(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t schema, uint32_t depth)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
@@ -156,7 +157,7 @@ static bool surely_holds(whit_json_schema_compiler *c, whit_json_schema_set set,
     if (depth > 16 || !whit_json_schema_work(c, schema, set.n)) return false;
     for (uint32_t i = 0; i < set.n; i++)
         if (set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS && set.items[i].node == schema) return true;
-    /* A schema that is spent is not in the set, but the schemas that it refers to are. */
+    /* A spent schema is not in the set itself, but the schemas that it refers to are. */
     whit_json_schema_item spent = {.node = schema, .done = WHIT_JSON_SCHEMA_ANY_OF | WHIT_JSON_SCHEMA_ONE_OF};
     if (!is_spent(c, spent)) return false;
     for (uint32_t i = 0; i < 2; i++) {
@@ -231,9 +232,9 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
         if (!is_spent(c, own[i])) own[kept++] = own[i];
     n = kept;
     c->items.size_bytes = (first + n) * sizeof *items;
-    if (n > 1) qsort(own, n, sizeof *own, by_node); /* sorted in document order, however they were reached */
-    kept = 0;                                       /* counts again, without duplicates: a condition may be reached in
-                                                     * several ways */
+    if (n > 1) qsort(own, n, sizeof *own, by_node); /* order of the document, independent of the order of discovery */
+    /* Counts again while duplicates are removed: a condition may be reached in several ways. */
+    kept = 0;
     for (uint32_t i = 0; i < n; i++)
         if (kept == 0 || memcmp(&own[kept - 1], &own[i], sizeof *own) != 0) own[kept++] = own[i];
     n = kept;
@@ -321,8 +322,8 @@ uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema)
     return types;
 }
 
-/* Returns the types of a schema without a type but with keywords of one type: only values of that type are
- * generated. */
+/* Returns the types to which the keywords of a schema apply, for a schema without a type whose keywords are all for one
+ * type. Only values of that type are generated. */
 static uint32_t meant_types(whit_json_schema_compiler *c, uint32_t schema)
 {
     static const struct {
@@ -374,7 +375,7 @@ uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next)
     return call_rule(c, &c->any_rule, next);
 }
 
-/* Writes the booleans that no condition excludes. */
+/* Adds the booleans that no condition of the set excludes. */
 static uint32_t write_booleans(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next)
 {
     uint32_t ways[2], n_ways = 0;
@@ -400,8 +401,8 @@ static uint32_t compile_set(whit_json_schema_compiler *c, whit_json_schema_set s
         whit_json_schema_item item = set.items[i];
         bool is_bool = whit_json_type_of(&c->json, item.node) == WHIT_JSON_BOOL;
         if (is_bool && (item.kind == WHIT_JSON_SCHEMA_HOLDS || item.kind == WHIT_JSON_SCHEMA_FAILS))
-            return whit_automaton_split(c->graph, NULL, 0); /* the schema false holds, or the schema true does not: no
-                                                             * value */
+            /* The schema `false` must hold, or the schema `true` must fail: no value is possible. */
+            return whit_automaton_split(c->graph, NULL, 0);
         if (item.kind == WHIT_JSON_SCHEMA_OF_TYPE) types &= item.value;
         if (item.kind != WHIT_JSON_SCHEMA_HOLDS) continue;
         check_keywords(c, item.node);
@@ -434,7 +435,7 @@ static whit_status compile_all(whit_json_schema_compiler *c, uint32_t *rule)
                                       (uint32_t)(set.size_bytes / sizeof(whit_json_schema_item)));
     for (uint32_t i = 0; c->status == WHIT_OK && !c->graph->failed && i < c->sets.size_bytes / sizeof(set_entry); i++) {
         set_entry entry = (WHIT_ITEMS(const set_entry, &c->sets))[i];
-        set.size_bytes = 0; /* a copy of the set, because the list grows while the set is compiled */
+        set.size_bytes = 0; /* the set is copied, because c->items grows during its compilation */
         if (entry.n &&
             !whit_buf_append(&set, WHIT_ITEMS(const whit_json_schema_item, &c->items) + entry.first,
                              entry.n * sizeof(whit_json_schema_item))) {
@@ -452,8 +453,8 @@ static whit_status compile_all(whit_json_schema_compiler *c, uint32_t *rule)
     return c->status;
 }
 
-/* Compiles the rule of the strings that the whole schema accepts, as they are, without the mark and control characters
- * except tabs and line ends. */
+/* Compiles the rule of the strings that the whole schema accepts, without quotes and escapes. Strings that contain
+ * `mark`, or control characters except tabs and line ends, are excluded. */
 static whit_status compile_texts(whit_json_schema_compiler *c, const char *mark, uint32_t *rule)
 {
     static const whit_code_range plain[] = {{'\t', '\n'}, {'\r', '\r'}, {0x20, 0x10FFFF}};
@@ -474,7 +475,7 @@ static whit_status compile_texts(whit_json_schema_compiler *c, const char *mark,
     return c->status;
 }
 
-/* Parses the text without keywords whose value is null: the text is replaced if it has such keywords. */
+/* Parses the text of the schema. If it has keywords whose value is null, they are removed from the text first. */
 static whit_status parse_schema(whit_json_schema_compiler *c, whit_buf *text)
 {
     whit_buf kept = {.allocator = text->allocator};
@@ -495,7 +496,7 @@ static whit_status parse_schema(whit_json_schema_compiler *c, whit_buf *text)
     return whit_json_parse(c->name, whit_chars(text), text->size_bytes, text->allocator, &c->json, c->error);
 }
 
-/* Checks whether the schema holds for the value of its first member, a constant: *valid. */
+/* Checks whether the schema holds for the value of its first member, a constant that join_value has added. */
 static whit_status check_constant(whit_json_schema_compiler *c, bool *valid)
 {
     const whit_json_schema_item whole = {.node = WHIT_JSON_ROOT, .kind = WHIT_JSON_SCHEMA_HOLDS};
@@ -505,7 +506,7 @@ static whit_status check_constant(whit_json_schema_compiler *c, bool *valid)
     return c->status;
 }
 
-/* Compiles the schema, if `valid` is NULL; else checks the first member of the schema. */
+/* Compiles the schema or, if `valid` is not NULL, checks the value of its first member. */
 static whit_status compile_text(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
                                 const char *mark, uint32_t *rule, bool *valid, whit_error *error)
 {
@@ -555,8 +556,8 @@ whit_status whit_json_schema_compile_texts(whit_automaton *graph, const char *na
     return compile_text(graph, name, text, n_bytes, mark, rule, NULL, error);
 }
 
-/* Appends the schema, an object of n members, with the value added as the constant that it allows: references from its
- * root keep their meaning, and a constant is valid for itself. */
+/* Appends to `text` the schema, an object of n members, with an added first member "const" that has the value.
+ * References from the schema's root keep their meaning, and the added constant is satisfied by the value itself. */
 static bool join_value(const char *schema, size_t n_bytes, size_t n_members, const char *value, size_t value_bytes,
                        whit_buf *text)
 {
@@ -582,7 +583,7 @@ whit_status whit_json_schema_check(const char *name, const char *schema, size_t 
     whit_json_close(&json);
     const whit_status parsed = whit_json_parse("the value", value, value_bytes, NULL, &json, &ignored);
     if (parsed == WHIT_ERROR_MEMORY) return whit_fail_memory(error, "a value", value_bytes);
-    if (parsed != WHIT_OK) return WHIT_OK; /* the text is not JSON, and so not valid */
+    if (parsed != WHIT_OK) return WHIT_OK; /* a text that is not JSON is not valid */
     whit_json_close(&json);
     if (type == WHIT_JSON_BOOL) {
         *valid = holds;

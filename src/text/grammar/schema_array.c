@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Compiles arrays of JSON Schema.
  *
- * Elements are written one after the other. If some of them must satisfy a further schema (contains, or a schema that
- * an element must fail), the elements so far are counted for each such *watch*: an array is then a walk through places,
- * each of which is an element's number with the watches' counts, and has a rule. */
+ * Elements are written one after the other. If a certain number of elements must satisfy a further schema (`contains`),
+ * or fail a schema, a *watch* counts these elements. An array is then a walk through places. A place consists of the
+ * index of the next element and the watches' counts, and has a rule. */
 #include "grammar/schema_parts.h"
 #include "base/items.h"
 
 enum { PREFIX_MAX = 2000, WATCHES_MAX = 3, PLACES_MAX = 4096, VALUES_MAX = 10, ORDERED_MAX = 1000 };
 
-/* Requires that of the elements `from` to `to`, `min` to `max` satisfy the schema or, with `fails`, fail it. */
+/* Of the elements with index `from` to `to`, `min` to `max` must satisfy the schema or, if `fails`, must not satisfy
+ * it. */
 typedef struct watch {
-    uint32_t schema, owner; /* owner: the schema with this `contains` */
+    uint32_t schema, owner; /* owner: the schema that has this `contains`; WHIT_JSON_NONE if the matches are not needed
+                             * for unevaluatedItems */
     uint32_t from, to, min, max;
     bool fails;
 } watch;
@@ -22,7 +24,7 @@ typedef struct array {
     uint32_t n_prefix, min, max;
     watch watches[WATCHES_MAX];
     uint32_t n_watches;
-    whit_buf schemas; /* whit_json_schema_item: conditions on one element */
+    whit_buf schemas; /* array of whit_json_schema_item: the conditions on one element */
 } array;
 
 /* ---- schemas of elements ----------------------------------------------------------------------- */
@@ -49,8 +51,9 @@ static bool is_false(const whit_json *json, uint32_t node)
     return whit_json_type_of(json, node) == WHIT_JSON_BOOL && !whit_json_bool(json, node, true);
 }
 
-/* Returns whether the i-th element is evaluated by a schema, or by a schema that it applies to the same array. i
- * UINT32_MAX: an element after all prefixes. `matched` has the watches that the element satisfies. */
+/* Returns whether element i counts as evaluated for unevaluatedItems of `schema`: by its own keywords, or by a schema
+ * that it applies to the same array. i UINT32_MAX: an element after all prefixes. `matched`: bit set of the watches
+ * that the element satisfies. `top`: `schema` is the one with unevaluatedItems. */
 static bool is_evaluated(array *a, uint32_t schema, uint32_t i, uint32_t matched, bool top, uint32_t depth)
 {
     whit_json_schema_compiler *c = a->c;
@@ -67,8 +70,8 @@ static bool is_evaluated(array *a, uint32_t schema, uint32_t i, uint32_t matched
     return false;
 }
 
-/* Fills in the conditions on the i-th element; i UINT32_MAX: on the elements after all prefixes. The result is false if
- * refused; *none is set if there can be no such element. */
+/* Sets a->schemas to the conditions on element i; i UINT32_MAX: on elements after all prefixes. *none becomes true if
+ * no such element is possible. Returns false after an error. */
 static bool element_schemas(array *a, uint32_t i, uint32_t matched, bool *none)
 {
     whit_json_schema_compiler *c = a->c;
@@ -111,7 +114,7 @@ static uint32_t plain_array(array *a, uint32_t next)
     if (!element_schemas(a, UINT32_MAX, 0, &none)) return WHIT_AUTOMATON_NONE;
     if (none && a->max > a->n_prefix) a->max = a->n_prefix;
     if (a->min > a->max) return whit_automaton_split(g, NULL, 0);
-    /* `tail` is the rest of the array once all prefixes or, without prefixes, one element are written. */
+    /* `tail` accepts the rest of the array after all prefixes or, without prefixes, after one element. */
     uint32_t n_before = a->n_prefix ? a->n_prefix : 1;
     if (a->max > n_before) {
         uint32_t more = whit_json_schema_sign(c, ",", element_value(a, WHIT_AUTOMATON_RET));
@@ -147,7 +150,7 @@ static bool add_watch(array *a, watch w)
     return true;
 }
 
-/* Returns whether an item of the set, or an array's evaluation, needs to know which elements satisfy `contains`. */
+/* Returns whether unevaluatedItems occurs in the set, which requires to know which elements satisfy `contains`. */
 static bool needs_matches(whit_json_schema_compiler *c, whit_json_schema_set set)
 {
     for (uint32_t i = 0; i < set.n; i++)
@@ -172,7 +175,7 @@ static bool find_watches(array *a)
             if (w.schema == WHIT_JSON_NONE) continue;
             if (!whit_json_schema_match_bounds(c, item.node, &w.min, &w.max)) return false;
             if (item.kind == WHIT_JSON_SCHEMA_FEWER_MATCH) {
-                if (w.min == 0) a->max = 0, a->min = 1; /* fewer than 0 matches are impossible */
+                if (w.min == 0) a->max = 0, a->min = 1; /* fewer than 0 matches are impossible: an empty range */
                 w.max = w.min - 1, w.min = 0;
             } else if (item.kind == WHIT_JSON_SCHEMA_MORE_MATCH) {
                 w.min = w.max + 1, w.max = WHIT_AUTOMATON_UNBOUNDED;
@@ -193,7 +196,7 @@ static uint32_t cap_of(const watch *w)
     return w->max == WHIT_AUTOMATON_UNBOUNDED ? w->min : w->max;
 }
 
-/* Adds to the conditions on an element the condition of a watch: to count the element, or not to count it. */
+/* Adds to a->schemas the condition that a watch counts the element, or, without `counted`, does not count it. */
 static bool add_condition(array *a, const watch *w, bool counted, bool *none)
 {
     whit_json_schema_compiler *c = a->c;
@@ -208,8 +211,8 @@ static bool add_condition(array *a, const watch *w, bool counted, bool *none)
     return true;
 }
 
-/* Builds the alternative with one more element, counted by the watches in `counted`; false if no such element exists,
- * or if it is refused. */
+/* Builds the alternative of place `at` with one more element, which the watches in `counted` count. Returns false if no
+ * such element is possible, or after an error. */
 static bool element_way(array *a, uint32_t at, uint32_t last, const uint32_t *counts, uint32_t counted,
                         const uint32_t *rules, uint32_t *way)
 {
@@ -221,7 +224,8 @@ static bool element_way(array *a, uint32_t at, uint32_t last, const uint32_t *co
         bool on = at >= w->from && at <= w->to, unbounded = w->max == WHIT_AUTOMATON_UNBOUNDED;
         uint32_t count = counts[k] + (counted >> k & 1);
         if (counted >> k & 1 && (!on || (!unbounded && count > w->max))) return false;
-        /* A watch with enough matches accepts any element, so counting it would be a second way to the same text. */
+        /* A watch with enough matches ignores further ones; counting them would only add a second way to the same
+         * text. */
         if (counted >> k & 1 && unbounded && counts[k] == w->min && w->owner == WHIT_JSON_NONE) return false;
         if (count > cap_of(w)) count = cap_of(w);
         next += count * scale;
@@ -252,7 +256,7 @@ static uint32_t watched_array(array *a, uint32_t next)
         uint32_t to = w->to == UINT32_MAX ? w->from : w->to + 1;
         if (to > last) last = to;
     }
-    if (last == 0) last = 1; /* the first element has no comma before it */
+    if (last == 0) last = 1; /* index 0 needs a place of its own: only the first element has no comma before it */
     uint64_t n_places = (uint64_t)last + 1;
     for (uint32_t k = 0; k < a->n_watches && n_places <= PLACES_MAX; k++)
         n_places *= (uint64_t)cap_of(&a->watches[k]) + 1;
@@ -279,9 +283,9 @@ static uint32_t watched_array(array *a, uint32_t next)
     return whit_automaton_text(g, "[", 1, whit_automaton_call(g, rules[0], next));
 }
 
-/* ---- elements that differ ---------------------------------------------------------------------- */
+/* ---- uniqueItems ------------------------------------------------------------------------------- */
 
-/* Lists the values, without duplicates, of an enum that every element must be one of; false if there is no such
+/* Lists the values, without duplicates, of an enum that applies to every element. Returns false if there is no such
  * enum. */
 static bool list_values(array *a, whit_buf *values)
 {
@@ -303,9 +307,9 @@ static bool list_values(array *a, whit_buf *values)
     return c->status == WHIT_OK;
 }
 
-/* Writes each value at most once: few values in any order, many in the order of the list. A place is the set of
- * values that were written, or the number of elements and the last value. `values` and `ways` are empty buffers of
- * the caller. */
+/* Accepts arrays in which each value occurs at most once: few values in any order, many values only in the order of the
+ * enum. A place is the set of values used so far, or the number of elements and the index of the last value. `values`
+ * and `ways` are empty buffers, which the caller frees. */
 static uint32_t write_differing(array *a, uint32_t unique, uint32_t next, whit_buf *values, whit_buf *ways)
 {
     whit_json_schema_compiler *c = a->c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compiles the choices of JSON Schema. A set that has a choice (anyOf, oneOf, if, a dependency, one of the reasons for
- * which a schema does not hold) becomes several sets, one with each alternative. */
+ * Compiles the choices of JSON Schema: anyOf, oneOf, if, dependencies, and the reasons for which a schema may fail. A
+ * set that has a choice becomes several sets, one for each alternative. */
 #include "grammar/decimal.h"
 #include "base/items.h"
 #include "grammar/schema_parts.h"
@@ -17,21 +17,23 @@ enum {
     NUMBER = WHIT_JSON_SCHEMA_INTEGER | WHIT_JSON_SCHEMA_REAL
 };
 
-/* Holds the alternatives so far and the set of the next alternative. */
+/* State while the alternatives of one choice are added. */
 typedef struct choice {
     whit_json_schema_compiler *c;
     whit_json_schema_set set;
     uint32_t at; /* index of the item whose alternatives are added */
     whit_buf ways, with;
-    bool never;        /* the next alternative accepts no value */
-    uint32_t n_before; /* number of items of the next alternative that were already in the set */
+    bool never;        /* the alternative being built accepts no value */
+    uint32_t n_before; /* number of items of the alternative being built that come from `set` */
     bool left_out;
-    bool is_plain; /* the next alternative is a plain branch, which does not count towards the limit */
+    bool is_plain; /* the alternative being built is a branch of anyOf or oneOf without further conditions; it does not
+                    * count towards CASES_MAX */
 } choice;
 
 /* ---- alternatives ------------------------------------------------------------------------------ */
 
-/* Begins an alternative: the set without the item or, if `done` is set, with the item marked by it. */
+/* Begins an alternative with the items of the set. The item with the choice is left out or, if `done` is set, marked
+ * with `done` and `value`. */
 static void begin_way(choice *w, uint32_t done, uint32_t value)
 {
     w->with.size_bytes = 0;
@@ -64,7 +66,7 @@ static void add_fails(choice *w, uint32_t schema)
         add_item(w, WHIT_JSON_SCHEMA_FAILS, schema, 0);
 }
 
-/* Returns whether an item requires a property of that name. */
+/* Returns whether an item requires a property of this name. */
 static bool asks_for(whit_json_schema_compiler *c, whit_json_schema_item item, const char *name, size_t n_bytes)
 {
     size_t n;
@@ -80,8 +82,8 @@ static bool asks_for(whit_json_schema_compiler *c, whit_json_schema_item item, c
     return false;
 }
 
-/* Returns whether a required property has two schemas that exclude each other, as branches on a property's value do.
- * The first of them belongs to the items from `from` on. */
+/* Returns whether a required property must satisfy two schemas that exclude each other, as in branches that differ in a
+ * property's value. At least one of the two schemas comes from the items from `from` on. */
 static bool is_contradictory(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n,
                              uint32_t from)
 {
@@ -105,14 +107,15 @@ static bool is_contradictory(whit_json_schema_compiler *c, const whit_json_schem
     return false;
 }
 
-/* Returns whether no value can satisfy the set, judging by its types alone. */
+/* Returns whether no value can satisfy the items, as far as types, the schema `false` and negations of the same schema
+ * show. */
 static bool is_hopeless(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n)
 {
     uint32_t types = ANY;
     for (uint32_t i = 0; i < n; i++) {
         if (items[i].kind == WHIT_JSON_SCHEMA_OF_TYPE) types &= items[i].value;
         if (items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
-        if (whit_json_type_of(&c->json, items[i].node) == WHIT_JSON_BOOL) return true; /* the schema false */
+        if (whit_json_type_of(&c->json, items[i].node) == WHIT_JSON_BOOL) return true; /* the schema `false` */
         types &= whit_json_schema_types(c, items[i].node);
         for (uint32_t k = 0; k < n; k++) /* a schema and its negation are both required */
             if (items[k].kind == WHIT_JSON_SCHEMA_FAILS && items[k].node == items[i].node) return true;
@@ -137,7 +140,7 @@ static void end_way(choice *w)
     if (!whit_buf_append(&w->ways, &way, sizeof way)) c->graph->failed = true;
 }
 
-/* Adds an alternative with one condition, for values of a type. */
+/* Adds an alternative with the set's other items and one further condition, for values of these types. */
 static void one_way(choice *w, uint32_t types, uint32_t kind, uint32_t node, uint32_t value)
 {
     begin_way(w, 0, 0);
@@ -148,7 +151,8 @@ static void one_way(choice *w, uint32_t types, uint32_t kind, uint32_t node, uin
 
 /* ---- anyOf, oneOf ------------------------------------------------------------------------------ */
 
-/* Adds a schema to a list of nodes; a schema that a reference names is added only once, so that the list ends. */
+/* Appends a node to a list. A node that a reference has led to (`named`) is appended only once, so that the list is
+ * finite. */
 static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_buf *list)
 {
     const uint32_t *known = WHIT_ITEMS(const uint32_t, list);
@@ -159,8 +163,8 @@ static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_b
     if (!whit_buf_append(list, &node, sizeof node)) c->graph->failed = true;
 }
 
-/* Returns whether a schema leads to another one that applies to the same value: by references and allOf, with `choices`
- * also by anyOf and oneOf. */
+/* Returns whether schema `to` applies to the same value as `from`: through references and allOf, and with `choices`
+ * also through anyOf and oneOf. */
 static bool leads_to(whit_json_schema_compiler *c, uint32_t from, uint32_t to, bool choices)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
@@ -200,7 +204,7 @@ static void choose_branch(choice *w, uint32_t which)
             "oneOf with %zu branches has too many pairs to exclude (about 300 branches are possible): use anyOf", n);
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
          k = whit_json_next(&c->json, list, k)) {
-        /* A branch that is the same choice again adds nothing. */
+        /* A branch that leads to the same choice again adds nothing. */
         if (leads_to(c, k, owner, false)) continue;
         if (leads_to(c, k, owner, true))
             whit_json_schema_refuse(
@@ -250,8 +254,8 @@ uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t sche
     return WHIT_JSON_NONE;
 }
 
-/* Adds the alternatives of the i-th dependency: either its property is absent, or it is present together with what
- * depends on it. */
+/* Adds the alternatives of a dependency: its property is absent, or it is present and the dependency's condition holds.
+ * `key` is the property's name in the dependency. */
 static void choose_dependency(choice *w, uint32_t key)
 {
     whit_json_schema_compiler *c = w->c;
@@ -270,14 +274,15 @@ static void choose_dependency(choice *w, uint32_t key)
     end_way(w);
 }
 
-/* ---- reasons for which a schema does not hold -------------------------------------------------- */
+/* ---- reasons for which a schema may fail ------------------------------------------------------- */
 
 static int by_decimal(const void *a, const void *b)
 {
     return whit_decimal_compare(a, b);
 }
 
-/* Adds alternatives for the numbers below, between and above the listed ones. */
+/* Adds alternatives for the numbers less than, between and greater than the listed numbers. `single`: `list` is one
+ * value instead of an array. */
 static void other_numbers(choice *w, uint32_t list, bool single)
 {
     whit_json_schema_compiler *c = w->c;
@@ -305,8 +310,8 @@ static void other_numbers(choice *w, uint32_t list, bool single)
     whit_buf_free(&all);
 }
 
-/* Adds alternatives for values that are not listed: of other types; other strings and booleans; lists and objects of
- * other sizes. */
+/* Adds alternatives for values that are not listed: values of other types, other strings and booleans, arrays and
+ * objects of other sizes. `single`: `list` is one value instead of an array. */
 static void other_values(choice *w, uint32_t list, bool single)
 {
     static const uint32_t types[] = {WHIT_JSON_SCHEMA_STRING, WHIT_JSON_SCHEMA_BOOL, ARRAY, OBJECT};
@@ -347,7 +352,7 @@ static void other_values(choice *w, uint32_t list, bool single)
 static void fail_one_of(choice *w, uint32_t list)
 {
     whit_json_schema_compiler *c = w->c;
-    begin_way(w, 0, 0); /* the alternative in which no branch holds */
+    begin_way(w, 0, 0); /* alternative: no branch holds */
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, list, k))
         add_fails(w, k);
     end_way(w);
@@ -355,7 +360,7 @@ static void fail_one_of(choice *w, uint32_t list)
         for (uint32_t j = whit_json_first(&c->json, list); j != k && c->status == WHIT_OK;
              j = whit_json_next(&c->json, list, j)) {
             if (!whit_json_schema_work(c, k, 100) || whit_json_schema_disjoint(c, j, k, 0)) continue;
-            begin_way(w, 0, 0); /* the alternative in which two branches hold */
+            begin_way(w, 0, 0); /* alternative: two branches hold */
             add_holds(w, j);
             add_holds(w, k);
             end_way(w);
@@ -396,7 +401,7 @@ static void fail_dependencies(choice *w, uint32_t list)
     }
 }
 
-/* Adds alternatives with an element that its schema does not accept. */
+/* Adds alternatives in which an element fails its schema. */
 static void fail_elements(choice *w, uint32_t schema)
 {
     whit_json_schema_compiler *c = w->c;
@@ -473,8 +478,8 @@ static const struct {
                {"unevaluatedProperties", UNTOLD},
                {"$recursiveRef", UNTOLD}};
 
-/* Adds the alternatives in which one keyword does not hold. Alternatives without an automaton are omitted, so the
- * generated texts are a subset of the allowed ones. */
+/* Adds the alternatives in which one keyword fails. Alternatives that cannot be enforced are left out, so that the
+ * generated texts are a subset of the valid ones. */
 static void fail_keyword(choice *w, uint32_t schema, uint32_t key)
 {
     whit_json_schema_compiler *c = w->c;
@@ -492,8 +497,7 @@ static void fail_keyword(choice *w, uint32_t schema, uint32_t key)
     case VALUE: other_values(w, what, true); break;
     case VALUES: other_values(w, what, false); break;
     case BOUND:
-        if (whit_json_type_of(json, what) == WHIT_JSON_BOOL) /* draft 4: the boolean changes the meaning of the plain
-                                                              * bound */
+        if (whit_json_type_of(json, what) == WHIT_JSON_BOOL) /* in draft 4 the boolean only changes another keyword */
             w->left_out = true;
         else
             one_way(w, NUMBER, WHIT_JSON_SCHEMA_KEY_FAILS, what, schema);
@@ -555,8 +559,8 @@ static void choose_reason(choice *w)
 {
     whit_json_schema_compiler *c = w->c;
     uint32_t schema = w->set.items[w->at].node;
-    for (uint32_t i = 0; i < w->set.n; i++) /* if a schema is required that excludes this one, nothing is left to
-                                             * choose */
+    /* If another schema of the set excludes this one, this one always fails, and there is nothing to choose. */
+    for (uint32_t i = 0; i < w->set.n; i++)
         if (w->set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS &&
             whit_json_schema_disjoint(c, w->set.items[i].node, schema, 0)) {
             begin_way(w, 0, 0);
@@ -574,7 +578,7 @@ static void choose_reason(choice *w)
 
 /* ---- the next choice --------------------------------------------------------------------------- */
 
-/* Finds the next choice to make for an item; 0: no choice. */
+/* Returns which choice of an item is to be made next (UINT32_MAX: the reason for which it fails; 0: there is none). */
 static uint32_t choice_of(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
     if (item.kind == WHIT_JSON_SCHEMA_FAILS) return UINT32_MAX;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Lists the formats of strings in JSON Schema. Formats that are not listed are annotations (JSON Schema 2020-12
- * validation, 7.2.1).
+ * Lists the string formats of JSON Schema. Other formats are annotations (JSON Schema 2020-12 validation, 7.2.1).
  *
- * `written` is the form that is generated if nothing else is required: plain and short. `strict` accepts every string
- * of the format that is recognised here. `beside` is for a format together with a pattern, which says more about the
- * form: libraries write patterns of times without an offset or seconds for these formats. */
+ * `written` is the form that is generated without other constraints: plain and short. `strict` accepts every string of
+ * the format that is recognised when a value is checked. `beside` is used if a pattern accompanies the format: the
+ * pattern is more specific, and libraries write patterns for times that have no offset or seconds. */
 #include "grammar/schema_parts.h"
 
 #define HOUR        "([01][0-9]|2[0-3])"
@@ -20,7 +19,7 @@
 #define ANY_TIME    HOUR ":" SECOND "(\\.[0-9]+)?" OFFSET
 #define LOOSE_TIME  HOUR ":" MINUTE "(:" MINUTE "(\\.[0-9]+)?)?" OFFSET "?"
 #define OCTET       "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define LABEL       "[a-z0-9](-?[a-z0-9]){0,20}" /* without "xn--", since other rules hold after "xn--" */
+#define LABEL       "[a-z0-9](-?[a-z0-9]){0,20}" /* excludes "xn--" labels, which follow other rules */
 #define HOST        LABEL "(\\." LABEL "){0,3}"
 #define ANY_LABEL   "[A-Za-z0-9](-?[A-Za-z0-9]){0,31}"
 #define H           "[0-9a-fA-F]{1,4}"
@@ -39,7 +38,7 @@
     "([A-Za-z0-9_ ,:;=@!%&#<>~'\"-]|\\.|\\\\[dwsDWS.+*?()\\[\\]{}|^$/\\\\]|\\[\\^?(a-z|A-Z|0-9|[A-Za-z0-9_.])+\\])"
 
 static const struct {
-    const char *name, *written, *strict, *beside; /* NULL: as in the preceding row */
+    const char *name, *written, *strict, *beside; /* NULL: the form in the column to the left */
 } formats[] = {
     {"date", "^" DATE "$", "^" DAY "$", NULL},
     {"time", "^" TIME "$", "^" ANY_TIME "$", "^" LOOSE_TIME "$"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Removes keywords of JSON Schema whose value is null. They are not part of JSON Schema, but clients write absent
- * values like this: in Go a list without elements, such as `required`, is null. */
+ * Removes keywords whose value is null. JSON Schema does not define them, but some clients write absent values like
+ * this: in Go an empty list, such as `required`, becomes null. */
 #include "grammar/schema_parts.h"
 
 static bool is_one_of(const whit_json *json, uint32_t key, const char *const *names)
@@ -20,7 +20,8 @@ static bool write_raw(const whit_json *json, uint32_t at, whit_buf *out)
 
 static bool write_schema(const whit_json *json, uint32_t at, whit_buf *out, bool *dropped);
 
-/* Writes the members of an object, whose values are schemas; `is_map`: their names are arbitrary, not keywords. */
+/* Writes the members of an object without the null ones. The members' values are schemas; `is_map`: their names are
+ * arbitrary and not keywords. *dropped becomes true if a member is left out. */
 static bool write_members(const whit_json *json, uint32_t object, bool is_map, whit_buf *out, bool *dropped)
 {
     static const char *const maps[] = {"properties",  "patternProperties", "$defs",
@@ -46,7 +47,8 @@ static bool write_members(const whit_json *json, uint32_t object, bool is_map, w
     return ok && whit_buf_append_str(out, "}");
 }
 
-/* Writes a schema, a list of schemas, or another value of a keyword unchanged. */
+/* Writes a schema, or each schema of a list, without keywords whose value is null. Other values are written
+ * unchanged. */
 static bool write_schema(const whit_json *json, uint32_t at, whit_buf *out, bool *dropped)
 {
     if (whit_json_type_of(json, at) == WHIT_JSON_OBJECT) return write_members(json, at, false, out, dropped);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Compiles numbers of JSON Schema. Bounds are decimals, compared digit by digit.
+ * Compiles numbers of JSON Schema. Bounds are decimals, which are compared digit by digit.
  *
- * Readers of JSON round numbers to doubles. A number that is not below a bound is not below it after rounding either,
- * but a number above an exclusive bound may be rounded onto the bound: numbers with a fraction keep to the next
- * double. */
+ * Programs that read JSON round numbers to doubles. A number that satisfies an inclusive bound still satisfies it after
+ * rounding. But a number close to an exclusive bound may be rounded to the bound itself; numbers with a fraction are
+ * therefore limited by the next double inside the bound. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 
 typedef struct bound {
     whit_decimal value;
-    uint32_t node; /* WHIT_JSON_NONE: no bound */
+    uint32_t node; /* node of the bound; WHIT_JSON_NONE: no bound */
     bool out;
-    char text[32]; /* the digits of a bound that was moved to the next double */
+    char text[32]; /* the digits of `value` if the bound was moved to the next double */
 } bound;
 
 typedef struct limits {
@@ -36,8 +36,8 @@ static void tighten(bound *b, bool low, const whit_decimal *value, uint32_t node
     if (low ? order > 0 : order < 0) *b = (bound){.value = *value, .node = node, .out = out};
 }
 
-/* Reads minimum, exclusiveMinimum, maximum and exclusiveMaximum of one schema; draft 4 had booleans beside the plain
- * ones. */
+/* Reads minimum, exclusiveMinimum, maximum and exclusiveMaximum of one schema. In draft 4 the exclusive ones are
+ * booleans that apply to the others. */
 static bool read_bounds(whit_json_schema_compiler *c, uint32_t schema, limits *l)
 {
     static const char *const keys[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
@@ -54,7 +54,7 @@ static bool read_bounds(whit_json_schema_compiler *c, uint32_t schema, limits *l
     return true;
 }
 
-/* Replaces the step by the least common multiple of the steps so far and of this one. */
+/* Replaces l's step by the least common multiple of this step and the steps so far. */
 static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
 {
     whit_decimal value;
@@ -85,7 +85,8 @@ static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
     return true;
 }
 
-/* Negates a bound: it becomes a bound on the other side; an excluded value becomes an alternative below or above it. */
+/* Adds to the limits a failed keyword, or a bound next to an excluded number. A failed bound becomes a bound on the
+ * other side, a failed multipleOf becomes no_multiple. */
 static bool read_failure(whit_json_schema_compiler *c, whit_json_schema_item item, limits *l)
 {
     bool key = item.kind == WHIT_JSON_SCHEMA_KEY_FAILS;
@@ -132,7 +133,7 @@ static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, 
     if (l->form.step && l->form.decimals == 0) l->form.integers = true;
     for (uint32_t i = 0; i < set.n; i++)
         if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS && !read_failure(c, set.items[i], l)) return false;
-    if (l->form.no_multiple && !l->form.integers) { /* two more decimals distinguish numbers from multiples */
+    if (l->form.no_multiple && !l->form.integers) { /* two more decimals distinguish such numbers from multiples */
         if (l->form.step > WHIT_NUMBER_STEP_MAX / 100 || l->form.decimals > 13)
             return whit_json_schema_refuse(
                        c, l->step_node,
@@ -145,7 +146,7 @@ static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, 
     return true;
 }
 
-/* Moves an exclusive bound of numbers with a fraction to the next double inside. */
+/* Moves an exclusive bound to the next double inside the range. Only for numbers with a fraction. */
 static void move_inside(const whit_json *json, bound *b, bool low)
 {
     double value;
@@ -153,12 +154,12 @@ static void move_inside(const whit_json *json, bound *b, bool low)
     double inside = nextafter(value, low ? DBL_MAX : -DBL_MAX);
     if (inside == value) return;
     int n = snprintf(b->text, sizeof b->text, "%.16e", inside);
-    for (int i = 0; i < n; i++) /* replaces the point of the host's locale */
+    for (int i = 0; i < n; i++) /* replace the decimal separator of the locale */
         if (!strchr("0123456789+-e", b->text[i])) b->text[i] = '.';
     if (whit_decimal_read(b->text, (size_t)n, &b->value)) b->out = false;
 }
 
-/* Writes numbers of both signs between the bounds; -0 is not written. */
+/* Accepts the numbers between the bounds, of both signs, except -0. */
 static uint32_t write_range(whit_json_schema_compiler *c, const limits *l, uint32_t next)
 {
     static const whit_decimal zero = {0};
@@ -185,7 +186,7 @@ static uint32_t write_range(whit_json_schema_compiler *c, const limits *l, uint3
     return whit_automaton_split(c->graph, ways, n_ways);
 }
 
-/* Writes the properties that distinguish one language of numbers from another. */
+/* Appends a name that distinguishes this language of numbers from others. */
 static void write_name(const limits *l, whit_buf *name)
 {
     whit_buf_printf(name, "number %d %d %u %u %d", l->form.fraction, l->form.integers, l->form.step, l->form.decimals,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Compiles objects of JSON Schema. Properties are written in the order of the schema, then other properties.
+ * Compiles objects of JSON Schema. Properties are written in the order of the schema, followed by others.
  *
- * Names that no schema lists fall into classes by the patterns of patternProperties that match them: each class has a
- * language of names and conditions on values. */
+ * Names that no schema lists are divided into classes by the patterns of patternProperties that match them. Each class
+ * has a language of names, and conditions on the property's value. */
 #include "grammar/schema_parts.h"
 #include "base/items.h"
 
@@ -27,7 +27,7 @@ static bool is_false(const whit_json *json, uint32_t node)
     return whit_json_type_of(json, node) == WHIT_JSON_BOOL && !whit_json_bool(json, node, true);
 }
 
-/* Builds a value that all conditions of `set` (whit_json_schema_item[]) accept. */
+/* Accepts a value that satisfies all conditions of `set` (array of whit_json_schema_item), followed by `next`. */
 static uint32_t value_of(whit_json_schema_compiler *c, const whit_buf *set, uint32_t next)
 {
     uint32_t n = (uint32_t)(set->size_bytes / sizeof(whit_json_schema_item));
@@ -39,8 +39,8 @@ static uint32_t value_of(whit_json_schema_compiler *c, const whit_buf *set, uint
 typedef struct property {
     const char *name;
     size_t n_bytes;
-    uint32_t rule, order; /* rule of its value; its number in the order of writing */
-    uint32_t matched;     /* bit mask of the patterns that match the name */
+    uint32_t rule, order; /* rule of its value; its position in the order of writing */
+    uint32_t matched;     /* bit set of the patterns that match the name */
     bool required, dropped;
 } property;
 
@@ -49,11 +49,13 @@ typedef struct object {
     whit_json_schema_set set;
     property *list;
     uint32_t n;
-    bool open;                                   /* names may be written that are in no list and match no pattern */
-    uint32_t patterns[PATTERNS_MAX], n_patterns; /* nodes of distinct patterns */
+    bool open;                                   /* properties that match no pattern and are not listed may be
+                                                  * written */
+    uint32_t patterns[PATTERNS_MAX], n_patterns; /* nodes of the different patterns */
     bool has_names;                              /* propertyNames constrains the names */
-    whit_language names;                         /* open if patterns or propertyNames are used */
-    uint32_t taken[PATTERNS_MAX], allowed;       /* expressions of each pattern; expression of propertyNames */
+    whit_language names;                         /* opened only if patterns or propertyNames are used */
+    uint32_t taken[PATTERNS_MAX], allowed;       /* expressions of the names that each pattern matches; expression of
+                                                  * propertyNames */
 } object;
 
 static uint32_t declared(whit_json_schema_compiler *c, uint32_t schema, const property *p)
@@ -85,7 +87,8 @@ static int by_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Lists all names, declared ones first and in order, without duplicates. */
+/* Lists all properties: first the declared ones in their order, then those that are only required or part of a choice;
+ * without duplicates. */
 static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set set, whit_buf *out)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -113,7 +116,7 @@ static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set s
                 if (!whit_buf_append(out, &p, sizeof p)) c->graph->failed = true;
             }
         }
-    for (uint32_t i = 0; i < set.n; i++) { /* names that a choice mentions */
+    for (uint32_t i = 0; i < set.n; i++) { /* names that a choice requires or excludes */
         whit_json_schema_item item = set.items[i];
         bool fails = item.kind == WHIT_JSON_SCHEMA_MEMBER_FAILS, has = item.kind == WHIT_JSON_SCHEMA_HAS || fails;
         if (!has && item.kind != WHIT_JSON_SCHEMA_LACKS) continue;
@@ -150,7 +153,8 @@ static uint32_t pattern_bit(const object *o, uint32_t pattern)
     return 0;
 }
 
-/* Returns whether a schema itself mentions a property; p NULL: a property that no schema lists. */
+/* Returns whether a schema's own properties or patternProperties mention a property. p NULL: a property that no schema
+ * lists; `matched` is the bit set of the patterns that match it. */
 static bool is_named(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;
@@ -162,7 +166,8 @@ static bool is_named(const object *o, uint32_t schema, const property *p, uint32
     return false;
 }
 
-/* Returns whether a property is evaluated by a schema, or by one that it applies to the same object. */
+/* Returns whether a property counts as evaluated for unevaluatedProperties of `schema`: by its own keywords, or by a
+ * schema that it applies to the same object. `top`: `schema` is the one with unevaluatedProperties. */
 static bool is_evaluated(const object *o, uint32_t schema, const property *p, uint32_t matched, bool top,
                          uint32_t depth)
 {
@@ -179,8 +184,8 @@ static bool is_evaluated(const object *o, uint32_t schema, const property *p, ui
     return false;
 }
 
-/* Returns the schema for properties that a schema does not name; WHIT_JSON_NONE: any value is allowed.
- * unevaluatedProperties applies only to properties that no adjacent schema evaluates, as far as this is certain. */
+/* Returns the schema that applies to a property that `schema` does not mention; WHIT_JSON_NONE if there is none.
+ * unevaluatedProperties only applies if no schema for the same object certainly evaluates the property. */
 static uint32_t others_of(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;
@@ -191,8 +196,8 @@ static uint32_t others_of(const object *o, uint32_t schema, const property *p, u
     return is_evaluated(o, schema, p, matched, true, 0) ? WHIT_JSON_NONE : unevaluated;
 }
 
-/* Fills in the conditions on a property's value; false: refused. *never is set if some schema allows no such property.
- * p NULL: a property that no schema lists. */
+/* Sets `schemas` to the conditions on a property's value. *never becomes true if a schema excludes the property. p
+ * NULL: a property that no schema lists. Returns false after an error. */
 static bool find_conditions(const object *o, const property *p, uint32_t matched, whit_buf *schemas, bool *never)
 {
     whit_json_schema_compiler *c = o->c;
@@ -226,7 +231,8 @@ static bool find_conditions(const object *o, const property *p, uint32_t matched
     return c->status == WHIT_OK;
 }
 
-/* Compiles the rule of a property's value; sets `dropped` if the property may not occur. */
+/* Compiles the rule of a property's value. Sets p->dropped if the property must not occur. Returns false after an
+ * error. */
 static bool compile_property(object *o, property *p, whit_buf *schemas)
 {
     bool never;
@@ -244,7 +250,7 @@ static bool compile_property(object *o, property *p, whit_buf *schemas)
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-/* Finds the languages of names, as expressions: of the patterns and of propertyNames. */
+/* Builds the expressions of names: those of the patterns, and that of propertyNames. */
 static bool find_names(object *o)
 {
     whit_json_schema_compiler *c = o->c;
@@ -292,11 +298,11 @@ static void close_names(object *o)
     if (o->names.nodes.size_bytes) whit_json_schema_close_language(c, &o->names, place);
 }
 
-/* Builds the rest of a key that is not in `list` (sorted by name, equal up to `depth`), with its quote. The character
- * by which a key differs from the list is written in any spelling, but a listed name's own character in none, so that
- * no spelling of a listed name is accepted; with many names, without escapes. Keys that differ from a listed name only
- * after more than MOST_SHARED_BYTES are not written, which bounds the recursion. `rest` is the text after that
- * character. */
+/* Accepts the rest of a key that is none of the names in `list`, and its quote. The names are sorted and share their
+ * first `depth` bytes. The first character that differs from all names is accepted in any spelling, the characters
+ * before it only unescaped, so that no spelling of a listed name is accepted. With many names, the differing character
+ * is accepted without escapes only. Keys that share more than MOST_SHARED_BYTES with a name are not accepted, which
+ * limits the recursion. `rest` accepts the text after the differing character. */
 static uint32_t other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, size_t depth, uint32_t rest,
                           uint32_t quote)
 {
@@ -342,7 +348,7 @@ static uint32_t other_key(whit_json_schema_compiler *c, const property *list, ui
     return begin;
 }
 
-/* Builds a key that is not in the sorted list, with its quotes. */
+/* Accepts a key, with its quotes, that is none of the names in the sorted list. */
 static uint32_t any_other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, uint32_t next)
 {
     whit_automaton *g = c->graph;
@@ -363,7 +369,8 @@ static uint32_t key_and_value(whit_json_schema_compiler *c, const property *p, u
     return begin;
 }
 
-/* Adds to `ways` one property of each class of names that no schema lists; false: refused. */
+/* Adds to `ways` an alternative for each class of names that no schema lists: a key of the class and its value. Returns
+ * false after an error. */
 static bool write_classes(object *o, whit_buf *schemas, whit_buf *ways)
 {
     whit_json_schema_compiler *c = o->c;
@@ -394,7 +401,8 @@ static bool write_classes(object *o, whit_buf *schemas, whit_buf *ways)
     return c->status == WHIT_OK;
 }
 
-/* Builds the rule of one property that no schema lists; false if there is no such property, or if it is refused. */
+/* Builds the rule of one property that no schema lists (*pair). Returns false if there can be no such property, or
+ * after an error. */
 static bool other_property(object *o, whit_buf *schemas, uint32_t *pair)
 {
     whit_json_schema_compiler *c = o->c;
@@ -426,7 +434,8 @@ static bool other_property(object *o, whit_buf *schemas, uint32_t *pair)
     return any;
 }
 
-/* Writes min to max other properties before the closing brace; *first: the start if no property comes before them. */
+/* Accepts min to max other properties before `end`, the closing brace. *first: if no property precedes them; *more: if
+ * one does. */
 static void write_others(whit_json_schema_compiler *c, uint32_t pair, uint32_t min, uint32_t max, uint32_t end,
                          uint32_t *first, uint32_t *more)
 {
@@ -441,7 +450,7 @@ static void write_others(whit_json_schema_compiler *c, uint32_t pair, uint32_t m
     }
 }
 
-/* Enforces minProperties and maxProperties by requiring or omitting optional properties. */
+/* Enforces minProperties and maxProperties by making optional properties required or leaving them out. */
 static bool fit_counts(whit_json_schema_compiler *c, whit_json_schema_set set, object *o, uint32_t *min_others,
                        uint32_t *max_others, bool *possible)
 {
@@ -462,8 +471,8 @@ static bool fit_counts(whit_json_schema_compiler *c, whit_json_schema_set set, o
     return true;
 }
 
-/* Refuses several properties without names, since equal names count once; if minProperties requires none of them, the
- * set is empty. */
+/* Reports that several properties with arbitrary names cannot be enforced, because equal names would count once. If no
+ * minProperties requires them, returns a node that accepts nothing. */
 static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set set)
 {
     for (uint32_t i = 0; i < set.n; i++) {
@@ -478,7 +487,8 @@ static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set s
     return whit_automaton_split(c->graph, NULL, 0);
 }
 
-/* Writes the object. `list`, `schemas`: empty buffers of the caller; o->list lies in `list`. */
+/* Accepts the object, followed by `next`. `list` and `schemas` are empty buffers, which the caller frees; o->list
+ * points into `list`. */
 static uint32_t write_object(object *o, uint32_t next, whit_buf *list, whit_buf *schemas)
 {
     whit_json_schema_compiler *c = o->c;
@@ -510,7 +520,7 @@ static uint32_t write_object(object *o, uint32_t next, whit_buf *list, whit_buf 
     for (uint32_t i = o->n; i-- > 0 && c->status == WHIT_OK;) {
         const property *p = &o->list[i];
         if (p->dropped) continue;
-        /* A member begins in two ways: as the first text after the brace, or with a comma. */
+        /* A member has two forms: directly after the brace, or after a comma. */
         uint32_t member = key_and_value(c, p, more);
         uint32_t with_comma = whit_json_schema_sign(c, ",", member);
         uint32_t firsts[] = {member, first}, mores[] = {with_comma, more};

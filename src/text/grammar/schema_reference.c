@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Resolves the references of JSON Schema. A schema with $id is a resource; references within it are resolved against
- * its URI, and name resources of this document, places in them by JSON pointers, or anchors. */
+ * Resolves references of JSON Schema. A schema with $id is a resource. References in it are resolved against its URI.
+ * They name resources of the same document, positions in them by JSON pointers, or anchors. */
 #include <stdlib.h>
 
 #include "base/utf8.h"
@@ -10,20 +10,21 @@
 
 enum { SLOTS = 1 << 13 };
 
-/* Describes a schema with $id, from its node to `end`; its URI is n bytes at `uri` of c->uris. */
+/* A schema with $id, which occupies the nodes from `node` to before `end`. Its URI is the n bytes at `uri` in
+ * c->uris. */
 typedef struct resource {
     uint32_t node, end;
     size_t uri, n;
 } resource;
 
 typedef struct anchor {
-    uint32_t node, name, resource; /* nodes of the schema and of the name; place in the list of resources */
+    uint32_t node, name, resource; /* node of the schema; node of the anchor's name; index of the resource */
     bool dynamic;
 } anchor;
 
-/* Holds the last reference that was resolved in a slot of the cache. */
+/* A slot of the cache: the last reference that was resolved in it. */
 typedef struct known_reference {
-    uint32_t ref, to, resource; /* ref 0: free */
+    uint32_t ref, to, resource; /* ref: node of the reference; 0: the slot is free */
 } known_reference;
 
 /* ---- resources and anchors --------------------------------------------------------------------- */
@@ -35,7 +36,7 @@ static void add_anchor(whit_json_schema_compiler *c, uint32_t schema, uint32_t n
     if (whit_json_string(&c->json, name, &n) && !whit_buf_append(&c->anchors, &a, sizeof a)) c->graph->failed = true;
 }
 
-/* Opens a resource at a schema; returns its index, or that of the enclosing resource if it has no $id. */
+/* Adds a resource for a schema with $id. Returns its index; for a schema without $id that of the enclosing resource. */
 static uint32_t open_resource(whit_json_schema_compiler *c, uint32_t schema, uint32_t around)
 {
     size_t n;
@@ -43,7 +44,7 @@ static uint32_t open_resource(whit_json_schema_compiler *c, uint32_t schema, uin
     const char *text = whit_json_string(&c->json, id, &n);
     uint32_t count = (uint32_t)(c->resources.size_bytes / sizeof(resource));
     if (count && (!text || n == 0)) return around;
-    if (count && text[0] == '#') return around; /* an anchor in drafts before 2019-09 */
+    if (count && text[0] == '#') return around; /* in drafts before 2019-09 this is an anchor */
     resource own = {.node = schema, .uri = c->uris.size_bytes};
     own.end = (WHIT_ITEMS(const whit_json_node, &c->json.nodes))[schema].next;
     whit_buf uri = {.allocator = c->graph->allocator};
@@ -68,8 +69,8 @@ static void find_in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t a
         find_resources(c, object ? k + 1 : k, around);
 }
 
-/* Searches the places of schemas, because a "$id" elsewhere, as in an enum, has no meaning. The recursion is as deep as
- * the JSON nests. */
+/* Searches a schema and its subschemas for resources and anchors. Other values are skipped, since an "$id" in an enum,
+ * for example, has no meaning. The recursion is as deep as the JSON document. */
 static void find_resources(whit_json_schema_compiler *c, uint32_t schema, uint32_t around)
 {
     static const char *const maps[] = {"properties",  "patternProperties", "$defs",
@@ -111,7 +112,7 @@ static void find_resources(whit_json_schema_compiler *c, uint32_t schema, uint32
 
 /* ---- one reference ----------------------------------------------------------------------------- */
 
-/* Decodes one part of a JSON pointer in a URI fragment (RFC 6901): %41, ~0 and ~1. */
+/* Decodes one part of a JSON pointer in a URI fragment (RFC 6901): %41, ~0 and ~1. Returns its size. */
 static size_t decode_part(const char *text, size_t n, char *out)
 {
     size_t size = 0;
@@ -130,7 +131,7 @@ static size_t decode_part(const char *text, size_t n, char *out)
     return size;
 }
 
-/* Follows a JSON pointer from a node; the text begins with the pointer's first part. */
+/* Follows a JSON pointer from node `at`. `text` begins with the pointer's first part. Reports errors at `ref`. */
 static uint32_t follow_pointer(whit_json_schema_compiler *c, uint32_t ref, uint32_t at, const char *text, size_t n)
 {
     char part[512];
@@ -166,8 +167,8 @@ static uint32_t resource_around(const whit_json_schema_compiler *c, uint32_t nod
     return 0;
 }
 
-/* Finds an anchor in a resource. A dynamic reference to a dynamic anchor depends on the schemas that led here, unless
- * only one anchor has that name; otherwise it is refused. */
+/* Finds an anchor in a resource. A dynamic reference to a dynamic anchor depends on how the schema was reached. This is
+ * only supported if a single anchor has the name, and otherwise an error. */
 static uint32_t find_anchor(whit_json_schema_compiler *c, uint32_t ref, uint32_t in, const char *name, size_t n,
                             bool dynamic)
 {
@@ -223,7 +224,7 @@ static uint32_t resolve_reference(whit_json_schema_compiler *c, uint32_t ref, ui
     return to;
 }
 
-/* Resolves a reference through the cache: many references name few schemas, in an object that may have thousands. */
+/* Resolves a reference with a cache: in large documents, many references name few schemas. */
 static uint32_t resolve_known(whit_json_schema_compiler *c, uint32_t ref)
 {
     size_t n, n_known;
@@ -245,7 +246,7 @@ bool whit_json_schema_open_references(whit_json_schema_compiler *c)
     if (!whit_buf_append_zeros(&c->references, SLOTS * sizeof(known_reference)) || !whit_buf_append_zeros(&c->uris, 1))
         return false;
     find_resources(c, WHIT_JSON_ROOT, 0);
-    if (c->resources.size_bytes == 0) { /* the whole schema is true or false */
+    if (c->resources.size_bytes == 0) { /* the whole schema is `true` or `false` */
         resource root = {.node = WHIT_JSON_ROOT, .end = UINT32_MAX};
         if (!whit_buf_append(&c->resources, &root, sizeof root)) c->graph->failed = true;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compiles strings of JSON Schema. A single pattern is translated directly; several patterns, lengths that a pattern
+ * Compiles strings of JSON Schema. A single pattern is converted directly. Several patterns, lengths that a pattern
  * does not ensure, lookahead and complements are combined into one automaton (language.h). */
 #include <stdio.h>
 
@@ -8,13 +8,13 @@
 
 enum { LISTED_MAX = 20000, LANGUAGE_WORK_MAX = 12000000, PROPERTY_WORK = 200000 };
 
-/* Texts of an automaton with too many states are limited to these lengths instead. */
+/* Limits of a text's length. If an automaton has too many states, the next limit is tried. */
 static const uint32_t shorter[] = {WHIT_AUTOMATON_UNBOUNDED, 80, 24};
 
 typedef struct constraints {
     uint32_t min, max;
-    whit_buf patterns, formats, fails; /* uint32_t: nodes */
-    uint32_t by;                       /* the node that the error names if the constraints cannot be enforced */
+    whit_buf patterns, formats, fails; /* arrays of uint32_t: nodes */
+    uint32_t by;                       /* node that the error names if the constraints cannot be enforced */
 } constraints;
 
 /* ---- patterns as expressions ------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language
     whit_language_close(l);
 }
 
-/* Reads a pattern; if it is not understood, it is refused at its node. */
+/* Parses a pattern. If it is not supported, reports an error at its node and returns false. */
 static bool read_pattern(whit_json_schema_compiler *c, uint32_t node, const char *text, size_t n, whit_pattern *syntax,
                          uint32_t *root)
 {
@@ -50,7 +50,7 @@ static bool read_pattern(whit_json_schema_compiler *c, uint32_t node, const char
         return false;
     }
     if (syntax->failed)
-        c->graph->failed = true; /* too large, or no memory */
+        c->graph->failed = true; /* too large, or memory is exhausted */
     else if (status != WHIT_OK)
         whit_json_schema_refuse(c, node, "%s", error.message[0] == ':' ? error.message + 2 : error.message);
     return status == WHIT_OK && !syntax->failed;
@@ -99,7 +99,7 @@ static uint32_t listed(whit_json_schema_compiler *c, whit_language *l, uint32_t 
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && !l->failed;
          k = whit_json_next(&c->json, list, k), n++) {
         if (n == LISTED_MAX) l->failed = true;
-        l->work += n; /* the list of ways is copied each time */
+        l->work += n; /* each union copies the list of alternatives */
         result = whit_language_or(l, result, add_literal(c, l, k));
     }
     return result;
@@ -109,7 +109,7 @@ static uint32_t listed(whit_json_schema_compiler *c, whit_language *l, uint32_t 
 
 static uint32_t strings_of(whit_json_schema_compiler *c, whit_language *l, uint32_t schema, uint32_t depth, bool exact);
 
-/* Builds the expression of a list of schemas: allOf, anyOf or oneOf. */
+/* Returns the expression of a list of schemas: allOf, anyOf or oneOf, according to `key`. */
 static uint32_t join_list(whit_json_schema_compiler *c, whit_language *l, uint32_t list, const char *key,
                           uint32_t depth, bool exact)
 {
@@ -166,7 +166,8 @@ static uint32_t keyword_strings(whit_json_schema_compiler *c, whit_language *l, 
     return format_expression(c, l, value, beside ? WHIT_JSON_SCHEMA_STRICT : WHIT_JSON_SCHEMA_WRITTEN);
 }
 
-/* Builds the expression of a schema's strings. `exact`: its complement is needed, so that no string may be left out. */
+/* Returns the expression of the strings that a schema accepts. `exact`: the result will be complemented, so that no
+ * string may be missing. */
 static uint32_t strings_of(whit_json_schema_compiler *c, whit_language *l, uint32_t schema, uint32_t depth, bool exact)
 {
     if (whit_json_type_of(&c->json, schema) == WHIT_JSON_BOOL)
@@ -195,7 +196,7 @@ uint32_t whit_json_schema_strings(whit_json_schema_compiler *c, whit_language *l
     return strings_of(c, l, schema, 0, false);
 }
 
-/* ---- texts ------------------------------------------------------------------------------------- */
+/* ---- strings in a graph ------------------------------------------------------------------------ */
 
 static uint32_t plain_string(whit_json_schema_compiler *c, uint32_t min, uint32_t max, uint32_t next)
 {
@@ -207,7 +208,7 @@ static uint32_t plain_string(whit_json_schema_compiler *c, uint32_t min, uint32_
 
 static uint32_t any_string(whit_json_schema_compiler *c, uint32_t next)
 {
-    if (!c->string_rule) { /* all strings share one rule */
+    if (!c->string_rule) { /* all strings without constraints share one rule */
         uint32_t rule = whit_automaton_rule(c->graph);
         whit_automaton_define(c->graph, rule, plain_string(c, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET));
         c->string_rule = rule + 1;
@@ -215,7 +216,7 @@ static uint32_t any_string(whit_json_schema_compiler *c, uint32_t next)
     return whit_automaton_call(c->graph, c->string_rule - 1, next);
 }
 
-/* Adds a node to a list unless the same text is in it. */
+/* Appends a node to a list unless a node with the same text is in it. */
 static void add_text(whit_json_schema_compiler *c, whit_buf *list, uint32_t node)
 {
     size_t n, m;
@@ -269,7 +270,7 @@ static size_t count_of(const whit_buf *list)
     return list->size_bytes / sizeof(uint32_t);
 }
 
-/* Writes one pattern or format that satisfies the length limits itself. The result is false if this is not possible. */
+/* Converts one pattern or format whose texts all satisfy the length limits. Returns false if that is not possible. */
 static bool write_pattern(whit_json_schema_compiler *c, const constraints *s, uint32_t next, uint32_t *begin)
 {
     bool is_pattern = count_of(&s->patterns) == 1;
@@ -296,7 +297,7 @@ static bool write_pattern(whit_json_schema_compiler *c, const constraints *s, ui
     return fits;
 }
 
-/* Combines all constraints on a string into one expression. */
+/* Returns one expression for all constraints on a string, with at most `longest` code points. */
 static uint32_t join_constraints(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s,
                                  whit_language *l, uint32_t longest, whit_json_schema_use use)
 {
@@ -335,14 +336,14 @@ static void write_name(whit_json_schema_compiler *c, whit_json_schema_set set, c
             uint32_t at = (WHIT_ITEMS(const uint32_t, lists[k]))[i];
             size_t n = 0;
             const char *text = whit_json_string(&c->json, k == 2 ? set.items[at].node : at, &n);
-            uint32_t list = k == 2 && !text ? set.items[at].node : 0; /* an enum has no text, so its node names it */
+            uint32_t list = k == 2 && !text ? set.items[at].node : 0; /* an enum has no text: its node identifies it */
             whit_buf_printf(name, " %d %u %u %zu ", k, k == 2 ? set.items[at].kind : 0, list, n);
             if (text) whit_buf_append(name, text, n);
         }
 }
 
-/* Defines the rule of a string's content. Together with a pattern, the strict form of a format is used if any string
- * matches, else the loose form. */
+/* Defines the rule of a string's content. If a format is combined with a pattern, the strict form of the format is
+ * used; if no string matches both, its loose form. */
 static void define_joined(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s, uint32_t rule)
 {
     whit_json_schema_use use = WHIT_JSON_SCHEMA_STRICT;
@@ -356,7 +357,7 @@ static void define_joined(whit_json_schema_compiler *c, whit_json_schema_set set
         bool looser = empty && use == WHIT_JSON_SCHEMA_STRICT && count_of(&s->patterns) && count_of(&s->formats);
         if (looser) use = WHIT_JSON_SCHEMA_BESIDE, i--;
         if (empty && !looser) begin = whit_automaton_split(c->graph, NULL, 0);
-        if (i && empty && !looser) l.failed = true; /* there may be longer strings */
+        if (i && empty && !looser) l.failed = true; /* there may be longer strings that match */
         bool shorten = l.failed && !c->graph->failed && c->status == WHIT_OK && !last;
         if (shorten) l.failed = false;
         whit_json_schema_close_language(c, &l, s->by);

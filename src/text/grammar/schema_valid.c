@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Checks whether a value in a JSON Schema itself, as enum and const list them, is valid. A keyword that cannot be
- * checked is refused. */
+ * Checks values that a JSON Schema itself contains, in enum and const, against conditions. A keyword that cannot be
+ * checked is an error. */
 #include "grammar/decimal.h"
 #include "grammar/schema_parts.h"
 
@@ -22,13 +22,13 @@ static bool matches_pattern(whit_json_schema_compiler *c, uint32_t value, uint32
     return matches;
 }
 
-/* Returns whether a listed string has the strict form of a format. A string without it is refused, because it may have
- * the format in another form; an unknown format is an annotation, which every string has. */
+/* Returns whether a listed string has the strict form of a format. A string that lacks it is an error, because it may
+ * still have the format in another form. An unknown format is an annotation, which every string satisfies. */
 static bool has_format(whit_json_schema_compiler *c, uint32_t value, uint32_t format)
 {
     size_t n;
     const char *text = whit_json_string(&c->json, value, &n);
-    if (!whit_json_schema_format(c, format, WHIT_JSON_SCHEMA_STRICT)) return true; /* an annotation */
+    if (!whit_json_schema_format(c, format, WHIT_JSON_SCHEMA_STRICT)) return true; /* an unknown format */
     whit_language l;
     if (!whit_json_schema_open_language(c, &l)) return false;
     bool matches = whit_language_matches(&l, whit_json_schema_format_strings(c, &l, format), text, n);
@@ -48,7 +48,8 @@ static uint32_t count_characters(const whit_json *json, uint32_t value)
     return count;
 }
 
-/* Checks minimum and the like; draft 4 had `exclusiveMinimum: true` beside the minimum. */
+/* Checks one of minimum, maximum and their exclusive forms. In draft 4 `exclusiveMinimum` is a boolean that changes the
+ * meaning of minimum. */
 static bool keeps_bound(whit_json_schema_compiler *c, uint32_t value, uint32_t schema, uint32_t key)
 {
     whit_decimal number, limit;
@@ -80,7 +81,7 @@ static bool is_multiple(whit_json_schema_compiler *c, uint32_t value, uint32_t s
     return is;
 }
 
-/* Checks the size of a string, list or object: at most, or at least, a count. */
+/* Checks a keyword that limits the size of a string, array or object. */
 static bool keeps_count(whit_json_schema_compiler *c, uint32_t value, uint32_t key)
 {
     static const struct {
@@ -103,9 +104,9 @@ static bool keeps_count(whit_json_schema_compiler *c, uint32_t value, uint32_t k
     return true;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------- */
+/* ---- arrays ------------------------------------------------------------------------------------ */
 
-/* Counts the elements of a list for which a schema holds. */
+/* Returns the number of an array's elements for which a schema holds. */
 static uint32_t json_schema_count_matches(whit_json_schema_compiler *c, uint32_t list, uint32_t schema)
 {
     uint32_t n = 0;
@@ -133,7 +134,7 @@ static bool differ_all(whit_json_schema_compiler *c, uint32_t list)
     return true;
 }
 
-/* Checks prefixItems and items, and their older forms. */
+/* Checks prefixItems and items, or their forms in older drafts. */
 static bool elements_valid(whit_json_schema_compiler *c, uint32_t value, uint32_t schema, uint32_t depth)
 {
     uint32_t i = 0;
@@ -175,7 +176,7 @@ static bool has_all(whit_json_schema_compiler *c, uint32_t object, uint32_t name
     return true;
 }
 
-/* Checks properties, patternProperties and additionalProperties for every member. */
+/* Checks properties, patternProperties and additionalProperties for every member of an object. */
 static bool members_valid(whit_json_schema_compiler *c, uint32_t value, uint32_t schema, uint32_t depth)
 {
     const whit_json *json = &c->json;
@@ -203,11 +204,11 @@ static bool names_valid(whit_json_schema_compiler *c, uint32_t value, uint32_t s
 {
     for (uint32_t k = whit_json_first(&c->json, value); k != WHIT_JSON_NONE && c->status == WHIT_OK;
          k = whit_json_next(&c->json, value, k))
-        if (!valid_at(c, k, schema, depth)) return false; /* a key's node is a string */
+        if (!valid_at(c, k, schema, depth)) return false; /* k is the node of a key, which is a string */
     return true;
 }
 
-/* Checks dependentRequired, dependentSchemas, and the older keyword dependencies, which combined them. */
+/* Checks dependentRequired, dependentSchemas, or the older keyword `dependencies`, which combines both. */
 static bool dependencies_kept(whit_json_schema_compiler *c, uint32_t value, uint32_t list, uint32_t depth)
 {
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
@@ -225,13 +226,14 @@ static bool in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t value)
 {
     if (whit_json_type_of(&c->json, list) != WHIT_JSON_ARRAY)
         return whit_json_schema_refuse(c, list, "expected a list of values"), false;
-    if (list == c->listed) return true; /* the value comes from this list */
+    if (list == c->listed) return true; /* the value was taken from this list */
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, list, k))
         if (!whit_json_schema_work(c, k, 20) || whit_json_schema_same(c, k, value)) return true;
     return false;
 }
 
-/* Returns whether enough schemas of a list hold: all of allOf, at least one of anyOf, exactly one of oneOf. */
+/* Returns whether enough schemas of a list hold: all for allOf, at least one for anyOf, exactly one for oneOf. `kind`
+ * is 'l' for allOf, 'n' for anyOf, 'o' for oneOf. */
 static bool list_holds(whit_json_schema_compiler *c, uint32_t value, uint32_t list, char kind, uint32_t depth)
 {
     uint32_t n_valid = 0, n = 0;
@@ -323,7 +325,7 @@ static bool keyword_holds(whit_json_schema_compiler *c, uint32_t value, uint32_t
     size_t i = 0, n = sizeof keywords / sizeof keywords[0];
     uint32_t what = key + 1, to;
     while (i < n && !whit_json_is(json, key, keywords[i].key)) i++;
-    if (i == n) return true; /* an annotation */
+    if (i == n) return true; /* other keywords are annotations */
     switch (keywords[i].what) {
     case TYPE: return whit_json_schema_types(c, schema) & whit_json_schema_type_of(json, value);
     case CONST: return whit_json_schema_same(c, what, value);
@@ -378,7 +380,7 @@ static bool valid_at(whit_json_schema_compiler *c, uint32_t value, uint32_t sche
     return c->status == WHIT_OK;
 }
 
-/* ---- one condition of a set -------------------------------------------------------------------- */
+/* ---- conditions of a set ----------------------------------------------------------------------- */
 
 bool whit_json_schema_is_valid(whit_json_schema_compiler *c, uint32_t value, whit_json_schema_item item)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compiles enum and const of JSON Schema, and finds whether branches exclude each other. */
+ * Compiles enum and const of JSON Schema, and decides whether two schemas exclude each other. */
 #include "base/json.h"
 #include "base/items.h"
 #include "base/utf8.h"
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Reads a count at a node; false: refused. */
+/* Reads a count at a node. Returns false after an error. */
 static bool read_count(whit_json_schema_compiler *c, uint32_t node, uint32_t *count)
 {
     double value;
@@ -35,7 +35,7 @@ bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set 
             if (node == WHIT_JSON_NONE) continue;
             if (!read_count(c, node, &count)) return false;
             bool is_max = fails ? k == 0 : k == 1;
-            if (fails && k == 0 && count-- == 0) *min = 1, count = 0; /* fewer than 0 are impossible */
+            if (fails && k == 0 && count-- == 0) *min = 1, count = 0; /* fewer than 0 are impossible: an empty range */
             if (fails && k == 1) count++;
             if (!is_max && count > *min) *min = count;
             if (is_max && count < *max) *max = count;
@@ -64,7 +64,8 @@ void whit_json_schema_quote(whit_buf *out, const char *text, size_t n_bytes)
     for (size_t i = 0; i <= n_bytes; i++) {
         const char *found = i < n_bytes && text[i] ? strchr(codes, text[i]) : NULL;
         if (i < n_bytes && !found) continue;
-        /* The shared writer has escapes of two characters for line feed and tab only; its quotes are removed. */
+        /* whit_json_write_string has short escapes for line feed and tab only, so that others are written above. It
+         * adds quotes, which are removed here. */
         size_t begin = out->size_bytes;
         whit_json_write_string(out, text + from, i - from);
         if (!out->failed) {
@@ -117,15 +118,15 @@ uint32_t whit_json_schema_type_of(const whit_json *json, uint32_t value)
     case WHIT_JSON_ARRAY: return WHIT_JSON_SCHEMA_ARRAY;
     case WHIT_JSON_OBJECT: return WHIT_JSON_SCHEMA_OBJECT;
     case WHIT_JSON_NUMBER:
-        if (!whit_decimal_of_node(json, value, &number)) return 0; /* NaN and the like are not JSON */
+        if (!whit_decimal_of_node(json, value, &number)) return 0; /* NaN and similar values are not JSON */
         return whit_decimal_is_whole(&number) ? WHIT_JSON_SCHEMA_INTEGER : WHIT_JSON_SCHEMA_REAL;
     case WHIT_JSON_MISSING: break;
     }
     return 0;
 }
 
-/* Returns the value of a key in an object of any size; the key is a node, which may hold zero bytes. If the key occurs
- * several times, the last one counts. */
+/* Returns the value of a key in an object of any size. `key` is a node, whose text may contain zero bytes. If the key
+ * occurs several times, the last one counts. */
 static uint32_t value_of_key(const whit_json *json, uint32_t object, uint32_t key)
 {
     size_t n, n_key;
@@ -138,7 +139,7 @@ static uint32_t value_of_key(const whit_json *json, uint32_t object, uint32_t ke
     return found;
 }
 
-/* Returns whether every member of `a` is in `b`, with the same value. */
+/* Returns whether every member of `a` is in `b`, with an equal value. */
 static bool has_members(whit_json_schema_compiler *c, uint32_t a, uint32_t b)
 {
     const whit_json *json = &c->json;
@@ -203,7 +204,7 @@ uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_se
     uint32_t list = WHIT_JSON_NONE;
     whit_buf texts = {.allocator = c->graph->allocator}, ends = {.allocator = c->graph->allocator};
     bool constant = false;
-    for (uint32_t i = 0; i < set.n && !constant; i++) { /* uses a constant, else the first list */
+    for (uint32_t i = 0; i < set.n && !constant; i++) { /* use a constant if there is one, else the first enum */
         if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
         uint32_t one = whit_json_schema_get(c, set.items[i].node, "const"),
                  many = whit_json_schema_get(c, set.items[i].node, "enum");
@@ -241,7 +242,7 @@ uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_se
     return begin;
 }
 
-/* ---- disjoint branches ------------------------------------------------------------------------- */
+/* ---- schemas that exclude each other ----------------------------------------------------------- */
 
 static uint32_t follow(whit_json_schema_compiler *c, uint32_t schema)
 {

@@ -7,8 +7,8 @@
 enum { LOWER, UPPER, DIGIT, CONTROL, CONTINUATION, TWO, THREE, FOUR, NEVER, SIGNS };
 #define UTF8_KINDS (1u << CONTINUATION | 1u << TWO | 1u << THREE | 1u << FOUR)
 
-/* Assigns kinds to bytes. Bytes that grammars rarely distinguish share a kind, so that the kinds in a subtree fit one
- * word: letters, digits, each ASCII sign, the classes of UTF-8. */
+/* Assigns a kind to every byte. Bytes that grammars rarely distinguish share a kind, so that a bit set of kinds fits
+ * into one word. There are kinds for letters, digits, each ASCII sign, and classes of UTF-8 bytes. */
 static void number_kinds(uint8_t kind_of[256])
 {
     uint8_t next = SIGNS;
@@ -37,7 +37,7 @@ static void number_kinds(uint8_t kind_of[256])
     }
 }
 
-/* States within a character, which say what the next byte may be (Unicode 15, section 3.9, table 3-7). */
+/* Positions within a UTF-8 character, which determine the next byte (Unicode 15, section 3.9, table 3-7). */
 enum { WHOLE, ONE_MORE, TWO_MORE, THREE_MORE, AFTER_E0, AFTER_ED, AFTER_F0, AFTER_F4, BROKEN };
 
 static uint8_t next_utf8(uint8_t state, uint8_t byte)
@@ -89,7 +89,8 @@ static uint32_t common_bytes(const item *a, const item *b)
     return n;
 }
 
-/* Closes the open path down to `depth`: every node on it is told where its subtree ends. */
+/* Closes the nodes of the current path down to `depth`: sets the end of each node's subtree, and what is known about
+ * everything below. */
 static void close_path(whit_grammar_vocabulary *v, uint32_t *path, uint32_t *open, uint32_t depth)
 {
     while (*open > depth) {

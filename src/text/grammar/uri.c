@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Resolves references of URIs. */
+ * Resolves URI references. */
 #include "grammar/uri.h"
 #include "base/items.h"
 
@@ -8,7 +8,7 @@ typedef struct span {
     size_t n;
 } span;
 
-/* Holds the parts of a URI. Scheme and authority include their marks (":", "//"), the query its "?". */
+/* The parts of a URI. `scheme` and `authority` include ":" and "//", `query` includes "?". */
 typedef struct parts {
     span scheme, authority, path, query;
 } parts;
@@ -24,7 +24,7 @@ static parts split_uri(const char *text, size_t n)
 {
     parts p = {0};
     size_t i = 0;
-    for (size_t k = 0; k < n; k++) /* drops the fragment; a zero byte would end every search */
+    for (size_t k = 0; k < n; k++) /* cut off the fragment, and everything after a zero byte */
         if (text[k] == '#' || text[k] == 0) n = k;
     i = until(text, n, ":/?");
     if (i && i < n && text[i] == ':') {
@@ -44,7 +44,7 @@ static parts split_uri(const char *text, size_t n)
     return p;
 }
 
-/* Appends a path without its "." and ".." segments; `from` is where the path begins in the result. */
+/* Appends a path without its "." and ".." segments. `from` is the position in `out` at which the path begins. */
 static void append_path(whit_buf *out, size_t from, const char *path, size_t n)
 {
     for (size_t at = 0; at < n && !out->failed;) {
