@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Declares a parsed template, which is a tree in one pool and read-only after parsing.
+ * Declares a parsed template: a tree of nodes, all allocated from one pool, and read-only after parsing.
  *
- * There is one node type for all kinds; the table says which fields a kind uses. A `body` is a NODE_BODY. */
+ * All kinds of nodes have the same type. The comment at each kind lists the fields that it uses: a . text means the
+ * fields `a` and `text`, with the template's syntax between them. A body is a node of kind BODY. */
 #ifndef WHIT_TEMPLATE_AST_H
 #define WHIT_TEMPLATE_AST_H
 
@@ -12,45 +13,45 @@ typedef enum whit_node_kind {
     WHIT_NODE_CONSTANT,  /* constant */
     WHIT_NODE_NAME,      /* text */
     WHIT_NODE_LIST,      /* items */
-    WHIT_NODE_TUPLE,     /* items; also as a target of assignment */
-    WHIT_NODE_DICT,      /* items: key, value, key, value ... */
+    WHIT_NODE_TUPLE,     /* items; also the target of an assignment */
+    WHIT_NODE_DICT,      /* items: key, value, key, value, ... */
     WHIT_NODE_ATTRIBUTE, /* a . text */
     WHIT_NODE_ITEM,      /* a [ b ] */
-    WHIT_NODE_SLICE,     /* a : b : c, each may be NULL; only as b of an ITEM or in its tuple */
+    WHIT_NODE_SLICE,     /* a : b : c, each may be NULL; occurs only as b of an ITEM or in the tuple there */
     WHIT_NODE_CALL,      /* a ( arguments ) */
-    WHIT_NODE_FILTER,    /* a | text ( arguments ), builtin NULL: no such filter */
-    WHIT_NODE_TEST,      /* a is [flag: not] text ( arguments ), builtin NULL: no such test */
+    WHIT_NODE_FILTER,    /* a | text ( arguments ); builtin NULL: unknown filter */
+    WHIT_NODE_TEST,      /* a is text ( arguments ), flag: is not; builtin NULL: unknown test */
     WHIT_NODE_NOT,       /* not a */
     WHIT_NODE_NEGATE,    /* - a */
     WHIT_NODE_PLUS,      /* + a */
-    WHIT_NODE_BINARY,    /* a operation b: whit_arithmetic */
+    WHIT_NODE_BINARY,    /* operation: whit_arithmetic, with the operands a and b */
     WHIT_NODE_AND,       /* a and b */
     WHIT_NODE_OR,        /* a or b */
-    WHIT_NODE_COMPARE,   /* a, then items: NODE_OPERAND */
-    WHIT_NODE_OPERAND,   /* operation: whit_comparison, a */
+    WHIT_NODE_COMPARE,   /* first operand a; items: the comparisons, each an OPERAND */
+    WHIT_NODE_OPERAND,   /* operation: whit_comparison, with the right operand a */
     WHIT_NODE_CONCAT,    /* items joined by ~ */
     WHIT_NODE_CHOICE,    /* a if b else c; c may be NULL */
-    WHIT_NODE_MEMBER,    /* target of assignment: namespace b (a NAME), member text */
+    WHIT_NODE_MEMBER,    /* target of an assignment, b . text; b: the namespace's NAME */
     /* statements */
     WHIT_NODE_BODY,         /* items */
     WHIT_NODE_DATA,         /* text */
     WHIT_NODE_PRINT,        /* items */
-    WHIT_NODE_IF,           /* a: condition, b: body, c: else branch, a body or NULL */
-    WHIT_NODE_FOR,          /* a: target, b: iterable, c: filter or NULL, d: body, e: else or NULL, flag:
-                        recursive */
+    WHIT_NODE_IF,           /* a: condition, b: body, c: else branch (a BODY or an IF) or NULL */
+    WHIT_NODE_FOR,          /* a: target, b: iterable, c: filter condition or NULL, d: body, e: else body or NULL, flag:
+                             * recursive */
     WHIT_NODE_SET,          /* a: target, b: value */
-    WHIT_NODE_SET_BLOCK,    /* a: target, b: filter chain or NULL, d: body */
-    WHIT_NODE_FILTER_BLOCK, /* b: filter chain, d: body */
+    WHIT_NODE_SET_BLOCK,    /* a: target, b: chain of filters or NULL, d: body */
+    WHIT_NODE_FILTER_BLOCK, /* b: chain of filters, d: body */
     WHIT_NODE_MACRO,        /* text: name, macro, d: body */
-    WHIT_NODE_CALL_BLOCK,   /* a: the CALL, macro, d: body */
-    WHIT_NODE_WITH,         /* items: target, value, ...; d: body */
+    WHIT_NODE_CALL_BLOCK,   /* a: the CALL, macro: signature of the caller, d: body */
+    WHIT_NODE_WITH,         /* items: target, value, target, value, ...; d: body */
     WHIT_NODE_BLOCK,        /* text: name, d: body, flag: scoped */
-    WHIT_NODE_SCOPE,        /* d: body, in its own scope */
-    WHIT_NODE_AUTOESCAPE,   /* a: on or off, d: body */
+    WHIT_NODE_SCOPE,        /* d: body, which gets a scope of its own */
+    WHIT_NODE_AUTOESCAPE,   /* a: whether to escape, d: body */
     WHIT_NODE_BREAK,
     WHIT_NODE_CONTINUE,
-    WHIT_NODE_NO_LOADER, /* text: include, import, extends: fails when reached */
-    /* This is the printed text of a filter block, which is the filter's input. */
+    WHIT_NODE_NO_LOADER, /* include, import or extends (text), which fail when they are executed */
+    /* The innermost operand of a block's chain of filters: the block's rendered text. */
     WHIT_NODE_CAPTURED,
 } whit_node_kind;
 
@@ -75,22 +76,22 @@ typedef struct whit_call_arguments {
         whit_node *value;
     } * named;
     size_t n_named;
-    whit_node *rest, *named_rest; /* the operands of *rest and **named_rest; NULL: absent */
+    whit_node *rest, *named_rest; /* operands of `*` and `**` in the call; NULL: absent */
 } whit_call_arguments;
 
-/* Lists the parameters of a macro or call block. */
+/* Parameters of a macro or of a call block's caller. */
 typedef struct whit_signature {
     const whit_text *name;
     const whit_text **parameters;
-    whit_node **defaults; /* by parameter; NULL: no default */
+    whit_node **defaults; /* default of each parameter; NULL: no default */
     size_t n_parameters;
-    bool uses_caller, uses_varargs, uses_kwargs; /* the body reads these names */
+    bool uses_caller, uses_varargs, uses_kwargs; /* whether the body reads these names */
 } whit_signature;
 
 struct whit_node {
     uint8_t kind, operation;
     bool flag;
-    uint32_t offset; /* into the source, for messages */
+    uint32_t offset; /* position in the source, for messages */
     const whit_text *text;
     whit_node *a, *b, *c, *d, *e;
     whit_node **items;
@@ -110,14 +111,16 @@ typedef struct whit_block {
 
 struct whit_template {
     whit_datum_pool pool;
-    char *source; /* with "\n" line ends */
+    char *source; /* line ends are "
+                   * " */
     size_t n_bytes;
     whit_node *body;
     whit_block *blocks;
     size_t n_blocks;
 };
 
-/* Parses template->source into the other members, which have their memory from template->pool. */
+/* Parses template->source and fills the other members. Their memory is from template->pool. On failure *error_offset is
+ * the position in the source. */
 whit_status whit_template_parse(whit_template *template, size_t *error_offset, whit_error *error);
 
 #endif

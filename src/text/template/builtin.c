@@ -39,7 +39,7 @@ const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name)
     }
 }
 
-/* Returns whether the parameter that begins at `parameters` has this name. */
+/* Returns whether the first parameter in the list `parameters` has this name. */
 static bool has_name(const char *parameters, const whit_text *name)
 {
     size_t n = strcspn(parameters, " ?");

@@ -14,7 +14,7 @@ static bool is_usual_role(const whit_text *role)
     return false;
 }
 
-/* Copies the messages with unmarked roles. */
+/* Copies the messages. In the copy, usual roles are not marked as the user's text. */
 static bool copy_messages(whit_datum_pool *pool, whit_datum messages, whit_datum *copy)
 {
     *copy = messages;
@@ -62,7 +62,8 @@ static bool make_context(whit_datum_pool *pool, const whit_chat *chat, whit_datu
 
 /* ---- continue_final_message ------------------------------------------------------------------ */
 
-/* Returns the last message's text: its content, or the last part of it that has a text. */
+/* Returns the text of the last message: its content, or, if that is a list of parts, the last part's text. NULL if it
+ * has none. */
 static const whit_text *final_content(const whit_chat *chat)
 {
     const whit_datum *list = &chat->messages;
@@ -79,7 +80,8 @@ static const whit_text *final_content(const whit_chat *chat)
     return content && whit_datum_is_str(*content) ? content->text : NULL;
 }
 
-/* Returns how many bytes of `rendered` remain up to the end of the content; SIZE_MAX if the content is not in it. */
+/* Returns how many bytes of `rendered` remain if everything after the content is removed; SIZE_MAX if the content does
+ * not occur. */
 static size_t cut_after(const whit_text *rendered, const whit_text *content)
 {
     size_t begin = 0, end = content->n_bytes, next;
@@ -88,8 +90,8 @@ static size_t cut_after(const whit_text *rendered, const whit_text *content)
     whit_text stripped = {.bytes = content->bytes + begin, .n_bytes = end - begin};
     size_t at = whit_text_find_last(rendered, &stripped, 0, rendered->n_bytes);
     if (at == SIZE_MAX) return SIZE_MAX;
-    /* If `kept`, the template has kept the content's spaces. It cannot have kept leading ones, for then the texts
-     * differ. */
+    /* `kept`: the content occurs with its white space. This is not possible if it begins with white space, because the
+     * search was for the content without it. */
     bool kept = begin == 0 && whit_in_bounds(at, content->n_bytes, rendered->n_bytes) &&
         memcmp(rendered->bytes + at, content->bytes, content->n_bytes) == 0;
     return at + (kept ? content->n_bytes : stripped.n_bytes);
@@ -144,10 +146,10 @@ whit_status whit_template_chat(const whit_template *template, const whit_chat *c
     return WHIT_OK;
 }
 
-/* ---- one line -------------------------------------------------------------------------------- */
+/* ---- one line of JSON ------------------------------------------------------------------------ */
 
 typedef struct line {
-    const whit_template *template; /* NULL: the line must bring its source */
+    const whit_template *template; /* NULL: the line must have a "source" */
     const whit_template_options *options;
     const whit_allocator *allocator;
     whit_dict *fields;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates expressions by a walk over the tree. */
+ * Evaluates expressions by walking the tree. */
 #include "template/builtin.h"
 
 static whit_status evaluate_items(whit_machine *m, const whit_node *node, whit_datum *items)
@@ -122,7 +122,7 @@ static whit_status add_rest(whit_machine *m, const whit_node *node, whit_datum *
     return WHIT_OK;
 }
 
-/* Evaluates the arguments of a call; `caller` is added by name (NULL: no caller). */
+/* Evaluates the arguments of a call. `caller`, if not NULL, is added as the argument named "caller". */
 static whit_status evaluate_arguments(whit_machine *m, const whit_call_arguments *given, const whit_datum *caller,
                                       whit_arguments *result)
 {
@@ -209,7 +209,7 @@ static whit_status evaluate_node(whit_machine *m, const whit_node *node, whit_da
         WHIT_TRY(whit_machine_evaluate(m, node->a, &value));
         return whit_machine_attribute(m, value, node->text, result);
     case WHIT_NODE_ITEM: return evaluate_item(m, node, result);
-    case WHIT_NODE_SLICE: *result = whit_datum_none(); return WHIT_OK; /* a slice in a tuple is not a key */
+    case WHIT_NODE_SLICE: *result = whit_datum_none(); return WHIT_OK; /* a slice inside a tuple is not a valid key */
     case WHIT_NODE_CALL: return whit_machine_evaluate_call(m, node, NULL, result);
     case WHIT_NODE_FILTER:
     case WHIT_NODE_TEST: return evaluate_builtin(m, node, result);

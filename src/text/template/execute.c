@@ -2,8 +2,8 @@
  * Executes statements, macros and loops.
  *
  * Scopes: `set` writes to the innermost scope. Each pass of a loop, each macro call and each with, filter, call, set
- * and autoescape block has a scope of its own, but not `if`. Text that was rendered under autoescape is Markup, since
- * it is already escaped. */
+ * and autoescape block has a scope of its own; `if` does not. Text that was rendered under autoescape is Markup,
+ * because it is escaped already. */
 #include "template/builtin.h"
 
 static const whit_text loop_name = {.bytes = "loop", .n_bytes = 4, .n_points = 4};
@@ -58,7 +58,7 @@ whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, wh
     return status == WHIT_OK ? whit_machine_build_end(m, &b, result) : status;
 }
 
-/* Renders a block's text and applies its filters, if any. */
+/* Renders a block's body and applies its chain of filters, if it has one. */
 static whit_status filter_block(whit_machine *m, const whit_node *node, whit_datum *result)
 {
     WHIT_TRY(whit_machine_render_block(m, node->d, m->scope, result));
@@ -87,7 +87,7 @@ static whit_status passes_filter(whit_machine *m, whit_loop *loop, whit_datum it
     return WHIT_OK;
 }
 
-/* Puts the next item that passes the filter into `following`. */
+/* Sets loop->following to the next item that passes the loop's filter; has_following stays false if there is none. */
 static whit_status peek(whit_machine *m, whit_loop *loop)
 {
     while (!loop->has_following && loop->next < loop->n_items) {
@@ -98,7 +98,7 @@ static whit_status peek(whit_machine *m, whit_loop *loop)
     return WHIT_OK;
 }
 
-/* Counts the items of the whole loop; applies the filter to the remaining items. */
+/* Computes the number of items of the whole loop. This applies the loop's filter to all remaining items. */
 static whit_status loop_length(whit_machine *m, whit_loop *loop, size_t *n)
 {
     if (loop->node->c && !loop->is_filtered) {
@@ -179,7 +179,7 @@ static whit_status run_loop(whit_machine *m, const whit_node *node, whit_scope *
         loop->has_following = false;
         WHIT_TRY(run_pass(m, loop));
         bool stop = m->flow == WHIT_FLOW_BREAK;
-        /* As in Jinja, `else` runs unless a pass has reached its end without break or continue. */
+        /* As in Jinja, the else branch runs unless at least one pass has ended without break or continue. */
         completed |= m->flow == WHIT_FLOW_ON;
         m->flow = WHIT_FLOW_ON;
         if (stop) break;
@@ -241,7 +241,7 @@ static whit_status missing_parameter(whit_machine *m, const whit_text *name, whi
     return WHIT_OK;
 }
 
-/* Binds declared parameters in the current scope; a default may use the parameters before it. */
+/* Binds the declared parameters in the current scope. A default value may use the parameters before it. */
 static whit_status bind_parameters(whit_machine *m, const whit_signature *s, const whit_arguments *arguments)
 {
     for (size_t i = 0; i < s->n_parameters; i++) {
@@ -261,7 +261,8 @@ static whit_status bind_parameters(whit_machine *m, const whit_signature *s, con
     return WHIT_OK;
 }
 
-/* Binds `caller`, `varargs` and `kwargs` if the body uses them; otherwise such arguments are refused. */
+/* Binds `caller`, `varargs` and `kwargs` if the body uses them. Surplus arguments are an error if the body does not use
+ * `varargs` or `kwargs`. */
 static whit_status bind_extras(whit_machine *m, const whit_signature *s, const whit_arguments *arguments)
 {
     static const whit_text caller_name = {.bytes = "caller", .n_bytes = 6, .n_points = 6};
@@ -320,7 +321,7 @@ static whit_status execute_with(whit_machine *m, const whit_node *node)
     if (!inner) return whit_machine_raise_memory(m);
     for (size_t i = 0; i + 1 < node->n_items; i += 2) {
         whit_datum value;
-        WHIT_TRY(whit_machine_evaluate(m, node->items[i + 1], &value)); /* evaluated in the outer scope */
+        WHIT_TRY(whit_machine_evaluate(m, node->items[i + 1], &value)); /* in the outer scope */
         m->scope = inner;
         WHIT_TRY(assign(m, node->items[i], value));
         m->scope = outer;
@@ -351,7 +352,7 @@ static whit_status execute(whit_machine *m, const whit_node *node)
             WHIT_TRY(whit_machine_execute(m, node->items[i]));
         return WHIT_OK;
     case WHIT_NODE_DATA: {
-        bool escape = m->autoescape; /* the template's own text is never escaped */
+        bool escape = m->autoescape; /* the template's own text is not escaped */
         m->autoescape = false;
         WHIT_TRY(print_value(m, whit_datum_text(node->text)));
         m->autoescape = escape;

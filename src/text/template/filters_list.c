@@ -3,7 +3,7 @@
 #include "template/builtin.h"
 #include "template/strings.h"
 
-/* Converts a str to lower case; other values are unchanged. */
+/* Converts a str to lower case; other values stay unchanged. */
 static whit_status machine_ignore_case(whit_machine *m, whit_datum value, whit_datum *result)
 {
     *result = value;
@@ -42,8 +42,8 @@ static whit_status first(whit_machine *m, whit_builtin_frame *call, whit_datum *
 {
     whit_datum self = call->self;
     whit_list items;
-    if (self.kind == WHIT_DATUM_GENERATOR && self.generator->next < self.generator->list.n) { /* takes one item out of
-                                                                                               * the generator */
+    /* The item is removed from the generator. */
+    if (self.kind == WHIT_DATUM_GENERATOR && self.generator->next < self.generator->list.n) {
         *result = self.generator->list.items[self.generator->next++];
         return WHIT_OK;
     }
@@ -120,8 +120,8 @@ static whit_status sort_key(whit_machine *m, whit_datum item, whit_datum attribu
     return case_sensitive ? WHIT_OK : machine_ignore_case(m, *key, key);
 }
 
-/* Makes a list of keys: "a,b" sorts by a, then by b. Even a single key is a list, as in Jinja, so that undefined
- * keys, which are equal, need no order. */
+/* Builds the list of an item's sort keys: the attribute "a,b" sorts by a, then by b. Even a single key becomes a list,
+ * as in Jinja: lists with equal elements need no order between elements, so that undefined keys can be sorted. */
 static whit_status sort_keys(whit_machine *m, whit_datum item, whit_datum attribute, bool case_sensitive,
                              whit_datum *key)
 {
@@ -194,7 +194,7 @@ static whit_status group_by(whit_machine *m, whit_builtin_frame *call, whit_datu
             WHIT_TRY(whit_machine_equals(m, keys.list->items[begin], keys.list->items[end], &same));
             if (!same) break;
         }
-        /* The group's key is that of its first item, not in lower case. */
+        /* The group's key is that of its first item, in the original case. */
         WHIT_TRY(whit_machine_select_attribute(m, sorted.list->items[begin], call->values[0], fallback, &group[0]));
         WHIT_TRY(whit_machine_new_list(m, sorted.list->items + begin, end - begin, &group[1]));
         WHIT_TRY(whit_machine_new_tuple(m, group, 2, &result->list->items[n_groups]));
@@ -257,7 +257,7 @@ static whit_status sum(whit_machine *m, whit_builtin_frame *call, whit_datum *re
 
 /* ---- map, select, reject --------------------------------------------------------------------- */
 
-/* Returns all but the first `n` positional arguments. */
+/* Returns the arguments without the first `n` positional ones. */
 static whit_arguments rest_of(const whit_arguments *a, size_t n)
 {
     return (whit_arguments){a->positional + n, a->n_positional - n, a->named, a->n_named};
@@ -353,8 +353,8 @@ static whit_status batch(whit_machine *m, whit_builtin_frame *call, whit_datum *
     whit_datum groups;
     WHIT_TRY(whit_machine_items(m, call->self, &items_of));
     WHIT_TRY(whit_builtin_want_int(m, call, 0, 1, &count));
-    /* Jinja ends a batch when its length == size: a negative size is never reached, so that all items are one batch.
-     * Size 0 would begin with an empty batch, and is refused. */
+    /* Jinja ends a batch when its length equals the size. A negative size is never reached, so that all items are one
+     * batch. Size 0 would begin with an empty batch, and is an error here. */
     size_t size = count > 0 ? (size_t)count : items_of.n, n = 0;
     if (count == 0 && items_of.n) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "batch wants a size over 0");
     WHIT_TRY(whit_machine_new_list(m, NULL, size ? items_of.n / size + 1 : 0, &groups));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements the filters on text. Other values are first converted to str, as in Jinja. */
+ * Implements filters on text. Most of them first convert other values to str, as in Jinja. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,7 +13,7 @@ static whit_status self_text(whit_machine *m, const whit_builtin_frame *call, co
     return whit_machine_str(m, call->self, text);
 }
 
-/* Gets the subject of filters that call str methods on it, and fails if it is not a str. */
+/* Sets *text to the value that is filtered, for filters that call a str method in Jinja. Fails if it is not a str. */
 static whit_status self_str(whit_machine *m, const whit_builtin_frame *call, const whit_text **text)
 {
     if (call->self.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, call->self);
@@ -105,7 +105,7 @@ static whit_status indent(whit_machine *m, whit_builtin_frame *call, whit_datum 
     whit_datum lines, whole;
     whit_builder padded = whit_machine_build(m), b = whit_machine_build(m);
     whit_builder_text(&padded, text);
-    whit_builder_str(&padded, "\n"); /* the last line counts even if it is empty */
+    whit_builder_str(&padded, "\n"); /* so that an empty last line counts too */
     WHIT_TRY(whit_machine_build_end(m, &padded, &whole));
     WHIT_TRY(whit_string_split_lines(m, whole.text, false, &lines));
     b.markup = text->markup;
@@ -219,7 +219,8 @@ static whit_status url_encode(whit_machine *m, whit_builtin_frame *call, whit_da
     return whit_machine_build_end(m, &b, result);
 }
 
-/* Decodes the entities of MarkupSafe's unescape that HTML text commonly has. */
+/* Decodes the HTML entity at `at`, if it is a number or one of the common names. Returns its size in bytes; 0 if there
+ * is no such entity. (MarkupSafe's unescape knows more names.) */
 static size_t unescape(const whit_text *text, size_t at, uint32_t *point)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements the filters on numbers and on values of any type. */
+ * Implements filters on numbers and on values of any type. */
 #include <math.h>
 
 #include "template/builtin.h"
@@ -25,7 +25,7 @@ static whit_status attribute(whit_machine *m, whit_builtin_frame *call, whit_dat
     const whit_text *name;
     WHIT_TRY(whit_builtin_want_text(m, call, 0, &name));
     whit_datum self = call->self;
-    /* Only attributes are found, never keys: a dict is treated as if it were empty. */
+    /* Only attributes are found, not keys: a dict is replaced by an empty one. */
     whit_dict empty = {0};
     if (self.kind != WHIT_DATUM_DICT) return whit_machine_attribute(m, self, name, result);
     self.dict = &empty;
@@ -50,7 +50,7 @@ static whit_status to_float(whit_machine *m, whit_builtin_frame *call, whit_datu
 {
     double real;
     if (call->self.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, call->self);
-    if (call->self.kind == WHIT_DATUM_BIGINT) /* a large number must not become the default */
+    if (call->self.kind == WHIT_DATUM_BIGINT) /* an integer that is too large must not silently become the default */
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "integer of more than 64 bits");
     if (whit_datum_is_str(call->self) ? whit_real_from_text(call->self.text, &real)
                                       : whit_datum_as_real(call->self, &real))
@@ -96,7 +96,7 @@ static whit_status to_int(whit_machine *m, whit_builtin_frame *call, whit_datum 
     return WHIT_OK;
 }
 
-/* Rounds like Python's round(integer, -n): to tens, hundreds ..., half to even. */
+/* Rounds like Python's round(integer, n_digits) with a negative n_digits: to tens, hundreds and so on, ties to even. */
 static whit_status round_integer(whit_machine *m, int64_t integer, int64_t n_digits, whit_datum *result)
 {
     *result = whit_datum_int(integer);
@@ -136,7 +136,7 @@ static whit_status round_number(whit_machine *m, whit_builtin_frame *call, whit_
     if (!isfinite(real))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "cannot convert float %s to integer",
                                   isnan(real) ? "NaN" : "infinity");
-    double unit = pow(10, (double)precision); /* + 0.0: Python computes an int, which has no -0 */
+    double unit = pow(10, (double)precision); /* + 0.0 below: Python's result is an int, which has no -0 */
     *result = whit_datum_float(((up ? ceil(real * unit) : floor(real * unit)) + 0.0) / unit);
     return WHIT_OK;
 }
@@ -173,7 +173,8 @@ static whit_status to_json(whit_machine *m, whit_builtin_frame *call, whit_datum
     return whit_print_json(m, call->self, &style, result);
 }
 
-/* Prints like Python's pprint, which sorts dicts and wraps lines over 80 wide; only short values are supported. */
+/* Prints like Python's pprint, which sorts dicts and wraps lines longer than 80 characters. Fails for values whose
+ * output would need either. */
 static whit_status pretty(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Formats values in both of Python's ways, which share one description of a field. */
+ * Implements Python's two ways of formatting values. Both use the same description of a field. */
 #include "template/format.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@ enum { MAX_WIDTH = 1 << 20, MAX_NESTING = 2 };
 
 typedef struct field {
     uint32_t fill;
-    char align; /* '<' '>' '^' '=' or 0 */
-    char sign;  /* '+' ' ' or 0 */
+    char align; /* '<', '>', '^' or '='; 0: not given */
+    char sign;  /* '+' or ' '; 0: not given */
     bool alternate, zero;
     int64_t width, precision; /* -1: not given */
     char grouping, type;
@@ -21,7 +21,8 @@ typedef struct field {
 
 /* ---- writing a field ------------------------------------------------------------------------- */
 
-/* Writes sign or prefix, then digits, padded; '=' pads between them. */
+/* Writes a number: sign or prefix, then digits. The field's alignment decides where padding is added; '=' adds it
+ * between prefix and digits. */
 static void put_number(whit_builder *b, const field *f, const char *prefix, const char *digits)
 {
     size_t n = strlen(prefix) + strlen(digits), width = f->width > 0 ? (size_t)f->width : 0;
@@ -63,7 +64,7 @@ static void put_text(whit_builder *b, const field *f, const whit_text *text)
     whit_builder_repeat(b, f->fill, room - left, false);
 }
 
-/* Inserts separators between groups of three digits before a point or exponent. */
+/* Inserts a separator between groups of three digits of the integer part. */
 static void group_digits(char *digits, char separator)
 {
     char out[WHIT_REAL_BYTES * 2];
@@ -154,7 +155,7 @@ static whit_status ascii_repr(whit_machine *m, whit_datum value, const whit_text
     return WHIT_OK;
 }
 
-/* Converts any value to text by 's', 'r' or 'a'. */
+/* Converts a value to text: by str() ('s'), repr() ('r') or ascii() ('a'). */
 static whit_status text_of(whit_machine *m, whit_datum value, char conversion, const whit_text **text)
 {
     if (conversion == 'a') return ascii_repr(m, value, text);
@@ -185,7 +186,7 @@ static whit_status put_character(whit_machine *m, whit_builder *b, const field *
     return WHIT_OK;
 }
 
-/* ---- "%" ------------------------------------------------------------------------------------- */
+/* ---- the operator % -------------------------------------------------------------------------- */
 
 typedef struct percent {
     const whit_text *format;
@@ -218,7 +219,7 @@ static whit_status percent_number(whit_machine *m, percent *p, int64_t *number)
     return *number >= MAX_WIDTH ? whit_machine_raise(m, WHIT_ERROR_LIMIT, "width is too large") : WHIT_OK;
 }
 
-/* Reads "(key)", at its '('. */
+/* Reads "(key)" at p->at, the '(', and sets *value to the mapping's value of that key. */
 static whit_status percent_key(whit_machine *m, percent *p, whit_datum *value)
 {
     size_t begin = ++p->at, open = 1;
@@ -267,7 +268,7 @@ static whit_status put_percent(whit_machine *m, whit_builder *b, const field *f,
     return WHIT_OK;
 }
 
-/* Formats one conversion, after its '%'. */
+/* Formats one field of the format. p->at is after its '%'. */
 static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
 {
     const whit_text *format = p->format;
@@ -342,7 +343,7 @@ whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_da
 
 typedef struct braces {
     const whit_arguments *arguments;
-    int64_t next; /* next automatic number; -1 after explicit numbers */
+    int64_t next; /* number of the next "{}"; -1 once the format has used explicit numbers */
 } braces;
 
 static bool read_number(const whit_text *s, size_t *at, int64_t *number)
@@ -359,7 +360,7 @@ static bool is_align(uint32_t point)
     return point == '<' || point == '>' || point == '^' || point == '=';
 }
 
-/* Reads a specification: [[fill]align][sign][#][0][width][grouping][.precision][type] */
+/* Parses a format specification: [[fill]align][sign][#][0][width][grouping][.precision][type] */
 static whit_status read_spec(whit_machine *m, const whit_text *s, field *f)
 {
     size_t at = 0, next;
@@ -424,7 +425,8 @@ static whit_status put_value(whit_machine *m, whit_builder *b, whit_datum value,
     return whit_machine_raise_type(m, "format specifier does not fit %s", whit_datum_type(value));
 }
 
-/* Finds the argument that a name or number (or nothing) at [*at, ...) stands for. */
+/* Finds the argument that a field refers to. Its name, or its number, or nothing, is at the beginning of `name`; *at
+ * becomes the end of it. */
 static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *name, size_t *at, whit_datum *value)
 {
     size_t begin = *at, digits = 0;
@@ -452,7 +454,7 @@ static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *
     return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "no argument of this name for str.format");
 }
 
-/* Finds the value of "name.attribute[key]". */
+/* Computes the value of a field name such as "name.attribute[key]". */
 static whit_status braces_value(whit_machine *m, braces *p, const whit_text *name, whit_datum *value)
 {
     size_t at = 0;
@@ -482,7 +484,7 @@ static whit_status braces_value(whit_machine *m, braces *p, const whit_text *nam
 
 static whit_status format_braces(whit_machine *m, braces *p, const whit_text *format, int nesting, whit_builder *b);
 
-/* Formats one field, [begin, end) between its braces. */
+/* Formats one field. format[begin, end) is the text between its braces. */
 static whit_status braces_field(whit_machine *m, braces *p, const whit_text *format, size_t begin, size_t end,
                                 int nesting, whit_builder *b)
 {

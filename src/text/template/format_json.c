@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes JSON in the form of Python's json.dumps. */
+ * Writes JSON like Python's json.dumps. */
 #include "template/format.h"
 #include "template/unicode.h"
 
@@ -22,7 +22,7 @@ static void put_string(whit_builder *b, const whit_text *text, bool ascii)
             uint32_t high = 0xD800 + ((point - 0x10000) >> 10), low = 0xDC00 + ((point - 0x10000) & 0x3FF);
             snprintf(escape, sizeof escape, "\\u%04x\\u%04x", high, low);
         } else {
-            size_t begin = at; /* writes a run of plain characters at once */
+            size_t begin = at; /* several plain characters are written at once */
             while (next < text->n_bytes && (unsigned char)text->bytes[next] >= 0x20 && text->bytes[next] != '"' &&
                    text->bytes[next] != '\\' && (unsigned char)text->bytes[next] < 0x80)
                 next++;

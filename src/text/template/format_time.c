@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Formats times like strftime of Python's datetime on Linux, without the host's locale and time zone. */
+ * Formats times like strftime of Python's datetime on Linux, but independently of the machine's locale and time
+ * zone. */
 #include "template/format.h"
 
 #include <stdio.h>
@@ -8,21 +9,21 @@ static const char *const months[] = {"January", "February", "March",     "April"
                                      "July",    "August",   "September", "October", "November", "December"};
 static const char *const days[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 
-/* Returns the days since 1970-01-01 in the Gregorian calendar. */
+/* Returns the number of days from 1970-01-01 to a date of the Gregorian calendar. */
 static int64_t days_since_epoch(int64_t year, int month, int day)
 {
-    year -= month <= 2; /* years begin in March, so that the leap day is the last */
+    year -= month <= 2; /* in this calculation a year begins in March, so that the leap day is its last */
     int64_t era = year / 400, year_of_era = year - era * 400;
     int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
-static int week_day(const whit_template_time *t) /* 0: Sunday */
+static int week_day(const whit_template_time *t) /* 0 is Sunday */
 {
     return (int)((days_since_epoch(t->year, t->month, t->day) % 7 + 11) % 7);
 }
 
-static int day_of_year(const whit_template_time *t) /* counted from 1 */
+static int day_of_year(const whit_template_time *t) /* 1 to 366 */
 {
     return (int)(days_since_epoch(t->year, t->month, t->day) - days_since_epoch(t->year, 1, 1)) + 1;
 }
@@ -33,7 +34,8 @@ static int iso_weeks(int year)
     return week_day(&first) == 4 || week_day(&last) == 4 ? 53 : 52;
 }
 
-/* Returns the week by ISO 8601: week 1 has the first Thursday. */
+/* Returns the number of the week by ISO 8601, in which week 1 contains the year's first Thursday. *year is the year
+ * that the week belongs to. */
 static int iso_week(const whit_template_time *t, int *year)
 {
     int week = (day_of_year(t) - (week_day(t) + 6) % 7 + 9) / 7;
@@ -46,7 +48,8 @@ static int iso_week(const whit_template_time *t, int *year)
     return week;
 }
 
-/* Writes a number of at least `width` digits; the flag '-' drops the padding, '_' pads with spaces. */
+/* Writes a number with at least `width` digits. The flag '-' turns padding off, '_' pads with spaces, '0' with
+ * zeros. */
 static void put_number(whit_builder *b, long long number, int width, char flag, char pad)
 {
     if (flag == '-') width = 1;
@@ -76,7 +79,7 @@ static bool put_fields(whit_builder *b, const whit_template_time *t, const char 
     return true;
 }
 
-/* Writes the field `c`; false if there is no such field. */
+/* Writes the field of conversion `c`. Returns false if there is no such conversion. */
 static bool put_field(whit_builder *b, const whit_template_time *t, char c, char flag)
 {
     int hour12 = t->hour % 12 ? t->hour % 12 : 12, year, day = week_day(t);
@@ -93,7 +96,7 @@ static bool put_field(whit_builder *b, const whit_template_time *t, char c, char
     case 'l': put_number(b, hour12, 2, flag, ' '); break;
     case 'M': put_number(b, t->minute, 2, flag, '0'); break;
     case 'S': put_number(b, t->second, 2, flag, '0'); break;
-    case 'f': put_number(b, 0, 6, 0, '0'); break; /* microseconds */
+    case 'f': put_number(b, 0, 6, 0, '0'); break; /* a template time has no microseconds */
     case 'j': put_number(b, day_of_year(t), 3, flag, '0'); break;
     case 'u': put_number(b, day ? day : 7, 1, flag, '0'); break;
     case 'w': put_number(b, day, 1, flag, '0'); break;
@@ -123,7 +126,7 @@ static bool put_field(whit_builder *b, const whit_template_time *t, char c, char
     case 't': whit_builder_str(b, "\t"); break;
     case '%': whit_builder_str(b, "%"); break;
     case 'z':
-    case 'Z': break; /* a naive datetime has no zone */
+    case 'Z': break; /* a datetime without a time zone writes nothing */
     case 'D':
     case 'x': return put_fields(b, t, "%m/%d/%y");
     case 'F': return put_fields(b, t, "%Y-%m-%d");
@@ -150,7 +153,7 @@ whit_status whit_print_time(whit_machine *m, const whit_template_time *t, const 
                 at++;
                 continue;
             }
-            at = begin + 1; /* written literally */
+            at = begin + 1; /* an unknown conversion is written unchanged */
         }
         whit_builder_slice(&b, format, begin, at);
     }

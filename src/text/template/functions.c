@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Implements the global functions and the methods of loops. */
+ * Implements the global functions, and the methods of loops. */
 #include "template/builtin.h"
 #include "template/format.h"
 #include "template/strings.h"
 
-enum { MAX_RANGE = 100000 }; /* the limit of Jinja's sandbox */
+enum { MAX_RANGE = 100000 }; /* limit of range(), as in Jinja's sandbox */
 
 static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
@@ -32,7 +32,7 @@ static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_datum *
     return WHIT_OK;
 }
 
-/* Implements dict(mapping or pairs, name=value, ...), and namespace() with the same arguments. */
+/* Implements dict(...) and namespace(...). Their arguments are a mapping or pairs, and name=value. */
 static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_arguments *a = call->arguments;

@@ -20,7 +20,7 @@ static const struct {
     char text[3];
     uint8_t type;
 } operators[] = {
-    /* longer marks come first */
+    /* longer operators come first, since the first match counts */
     {"//", WHIT_LEXEME_FLOORDIV}, {"**", WHIT_LEXEME_POW},      {"==", WHIT_LEXEME_EQ},    {"!=", WHIT_LEXEME_NE},
     {">=", WHIT_LEXEME_GE},       {"<=", WHIT_LEXEME_LE},       {"+", WHIT_LEXEME_ADD},    {"-", WHIT_LEXEME_SUB},
     {"/", WHIT_LEXEME_DIV},       {"*", WHIT_LEXEME_MUL},       {"%", WHIT_LEXEME_MOD},    {"~", WHIT_LEXEME_TILDE},
@@ -89,7 +89,7 @@ static size_t skip_space(const lexer *l, size_t at)
     return at;
 }
 
-/* Returns the start of the white space that ends at `end`, not before `begin`. */
+/* Returns where the white space that ends at `end` begins; not less than `begin`. */
 static size_t space_before(const lexer *l, size_t begin, size_t end)
 {
     whit_text text = {.bytes = l->source, .n_bytes = l->n_bytes};
@@ -97,12 +97,14 @@ static size_t space_before(const lexer *l, size_t begin, size_t end)
     return end;
 }
 
-/* Adds the template text before a tag whose sign is '-', '+' or 0. */
+/* Adds source[begin, end), the text before a tag, as a DATA token. `sign` is the tag's '-', '+' or 0: '-' removes the
+ * white space before the tag. */
 static whit_status add_data(lexer *l, size_t begin, size_t end, char sign, bool is_print)
 {
     if (sign == '-') {
         end = space_before(l, begin, end);
-    } else if (sign != '+' && !is_print) { /* the rule of lstrip_blocks */
+    } else if (sign != '+' && !is_print) { /* lstrip_blocks: without a sign, white space between the line's beginning
+                                            * and the tag is removed */
         size_t line = end;
         while (line > begin && l->source[line - 1] != '\n') line--;
         bool at_line_start = line > begin || begin == 0 || l->source[begin - 1] == '\n';
@@ -111,8 +113,8 @@ static whit_status add_data(lexer *l, size_t begin, size_t end, char sign, bool 
     return end > begin ? add_text(l, WHIT_LEXEME_DATA, begin, end) : WHIT_OK;
 }
 
-/* Finds the end of a block or comment at `at` ("%}", "-%}", "+%}"); *after is the offset after it and the white space
- * that it removes. */
+/* Returns whether the end of a block or comment ("%}", "-%}", "+%}") is at `at`. *after is the position after it and
+ * after the white space that it removes. */
 static bool closes(const lexer *l, size_t at, const char *end, size_t *after)
 {
     char sign = at < l->n_bytes ? l->source[at] : 0;
@@ -122,7 +124,7 @@ static bool closes(const lexer *l, size_t at, const char *end, size_t *after)
     if (sign == '-')
         *after = skip_space(l, tail);
     else
-        *after = tail + (sign != '+' && tail < l->n_bytes && l->source[tail] == '\n'); /* the rule of trim_blocks */
+        *after = tail + (sign != '+' && tail < l->n_bytes && l->source[tail] == '\n'); /* trim_blocks */
     return true;
 }
 
@@ -131,7 +133,7 @@ static char sign_at(const lexer *l, size_t at)
     return at < l->n_bytes && (l->source[at] == '-' || l->source[at] == '+') ? l->source[at] : 0;
 }
 
-/* Returns whether "{% raw %}" is at `at`; *after is where the raw text begins. */
+/* Returns whether the "{%" at `at` begins "{% raw %}". *after is where the raw text begins. */
 static bool opens_raw(const lexer *l, size_t at, size_t *after)
 {
     at = skip_space(l, at + 2 + (sign_at(l, at + 2) != 0));
@@ -167,7 +169,7 @@ static whit_status read_comment(lexer *l)
     return whit_fail(l->error, WHIT_ERROR_FORMAT, "missing end of comment tag");
 }
 
-/* Reads one escape after a backslash, as in Python's string literals; an unknown escape stays literal. */
+/* Reads an escape of a string literal, after its backslash, as in Python. Unknown escapes stay unchanged. */
 static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end)
 {
     static const char letters[] = "\\'\"abfnrtv", meanings[] = "\\'\"\a\b\f\n\r\t\v";
@@ -209,7 +211,7 @@ static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end
         return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED,
                          "named characters (\\N{...}) are not supported: write the character itself");
     whit_builder_str(b, "\\");
-    whit_builder_bytes(b, &c, 1, false); /* if the character has more bytes, they follow as plain text */
+    whit_builder_bytes(b, &c, 1, false); /* the further bytes of the character follow as plain text */
     return WHIT_OK;
 }
 
@@ -239,14 +241,14 @@ static bool is_digit(const lexer *l, size_t at)
     return at < l->n_bytes && l->source[at] >= '0' && l->source[at] <= '9';
 }
 
-/* Skips digits with single underscores between them. */
+/* Skips digits, with at most one underscore between two of them. */
 static size_t skip_digits(const lexer *l, size_t at)
 {
     while (is_digit(l, at) || (at < l->n_bytes && l->source[at] == '_' && is_digit(l, at + 1))) at++;
     return at;
 }
 
-/* Returns the end of the float that begins at `at`, or `at` if no float begins there. */
+/* Returns the end of the float at `at`; returns `at` if there is none. */
 static size_t float_end(const lexer *l, size_t at)
 {
     if (at && l->source[at - 1] == '.') return at;
@@ -287,7 +289,7 @@ static size_t integer_end(const lexer *l, size_t at, int *base)
         *base = 10;
     }
     if (l->source[at] != '0') return skip_digits(l, at);
-    size_t end = at + 1; /* only zeros may follow */
+    size_t end = at + 1; /* after a leading 0 only zeros may follow */
     while (end < l->n_bytes && (l->source[end] == '0' || (starts(l, end, "_0")))) end++;
     return end;
 }
@@ -360,7 +362,8 @@ static whit_status read_operator(lexer *l, char *open, size_t *n_open)
     return WHIT_OK;
 }
 
-/* Reads tokens between "{{" and "}}" or "{%" and "%}"; inside brackets the end is not recognised. */
+/* Reads the tokens between "{{" and "}}" or between "{%" and "%}". Inside brackets, "}}" and "%}" do not end the
+ * tag. */
 static whit_status read_code(lexer *l, bool is_print)
 {
     char open[MAX_OPEN_BRACKETS];
@@ -385,7 +388,7 @@ static whit_status read_code(lexer *l, bool is_print)
         else
             WHIT_TRY(read_operator(l, open, &n_open));
     }
-    return WHIT_OK; /* the parser reports the missing end */
+    return WHIT_OK; /* the parser reports that the end is missing */
 }
 
 static whit_status read_all(lexer *l)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Cuts template source into tokens with Jinja's rules for white space (trim_blocks, lstrip_blocks).
+ * Divides a template's source into tokens, with Jinja's rules for white space (trim_blocks, lstrip_blocks).
  *
- * The source is checked UTF-8 with "\n" line ends and outlives the tokens. */
+ * The source must be valid UTF-8 with "
+ * " line ends, and must outlive the tokens. */
 #ifndef WHIT_TEMPLATE_LEXER_H
 #define WHIT_TEMPLATE_LEXER_H
 
@@ -16,7 +17,7 @@ typedef enum whit_lexeme_type {
     WHIT_LEXEME_BLOCK_BEGIN,
     WHIT_LEXEME_BLOCK_END,
     WHIT_LEXEME_NAME,
-    WHIT_LEXEME_CONSTANT, /* string, integer or float: `value` */
+    WHIT_LEXEME_CONSTANT, /* `value` is the string, integer or float */
     WHIT_LEXEME_ADD,
     WHIT_LEXEME_SUB,
     WHIT_LEXEME_MUL,
@@ -47,20 +48,21 @@ typedef enum whit_lexeme_type {
 
 typedef struct whit_lexeme {
     uint8_t type;
-    uint32_t offset;  /* into the source */
-    whit_datum value; /* DATA, NAME: text; CONSTANT: the constant */
+    uint32_t offset;  /* position in the source */
+    whit_datum value; /* DATA, NAME: the text; CONSTANT: the constant */
 } whit_lexeme;
 
 typedef struct whit_lexemes {
-    whit_lexeme *items; /* ends with WHIT_LEXEME_END */
+    whit_lexeme *items; /* the last one is WHIT_LEXEME_END */
     size_t n;
 } whit_lexemes;
 
-/* Reads the source into tokens. All memory is from the pool. On failure *error_offset is the place. */
+/* Divides the source into tokens, whose memory is from the pool. On failure *error_offset is the position in the
+ * source. */
 whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes, whit_lexemes *tokens,
                             size_t *error_offset, whit_error *error);
 
-/* Names a type of token for messages: "end of print statement", "','", ... */
+/* Returns the name of a type of token for messages, such as "end of print statement" or "','". */
 const char *whit_lexeme_name(whit_lexeme_type type);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements failure, limits, scopes, and small constructions that many files need. */
+ * Implements errors, limits, scopes, and the creation of values. */
 #include "template/machine.h"
 
 #include <stdarg.h>
@@ -124,7 +124,8 @@ whit_status whit_machine_want_key(whit_machine *m, whit_datum key)
     return whit_machine_spend(m, n_steps);
 }
 
-/* Finds a binding by name. Counts one step per binding visited, since each is an access to other memory. */
+/* Finds a binding of a scope by name. *n_seen counts the visited bindings, each of which costs a step, since it is
+ * likely to be a cache miss. */
 static struct whit_binding *find_binding(const whit_scope *scope, const whit_text *name, uint64_t *n_seen)
 {
     for (struct whit_binding *b = scope->bindings; b; b = b->next, ++*n_seen)
@@ -169,7 +170,7 @@ bool whit_datum_is_iterable(whit_datum v)
 
 static whit_status characters(whit_machine *m, const whit_text *text, whit_datum *items)
 {
-    if (text->markup) { /* iterating over Markup gives plain characters */
+    if (text->markup) { /* the characters of Markup are plain texts */
         whit_text *plain = whit_datum_pool_zalloc(m->pool, 1, sizeof *plain);
         if (!plain) return whit_machine_raise_memory(m);
         *plain = *text;

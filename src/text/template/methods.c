@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements the methods of dict, list, tuple, range, int, float and bytes. Methods that would change their object are
- * absent, as in Jinja's immutable sandbox. */
+ * Implements the methods of dict, list, tuple, range, int, float and bytes. As in Jinja's immutable sandbox, there are
+ * no methods that change their object. */
 #include <math.h>
 
 #include "base/utf8.h"
@@ -27,7 +27,7 @@ static whit_status dict_get(whit_machine *m, whit_builtin_frame *call, whit_datu
 
 static whit_status copy_dict(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    *result = call->self; /* the same dict, since dicts cannot be changed */
+    *result = call->self; /* the same dict, since dicts never change */
     return whit_machine_spend(m, 1);
 }
 

@@ -70,7 +70,8 @@ static whit_status replace_text(whit_machine *m, whit_builtin_frame *call, whit_
     return whit_string_replace(m, call->self.text, from, to, limit, result);
 }
 
-/* Finds the byte range of optional start and stop arguments; false: start is past the end. */
+/* Converts the optional arguments start and stop (parameters i and i + 1) to a range of bytes. *valid is false if start
+ * is after the end of the text. */
 static whit_status search_range(whit_machine *m, const whit_builtin_frame *call, size_t i, size_t *begin, size_t *end,
                                 bool *valid)
 {
@@ -206,7 +207,7 @@ static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_datum 
     return whit_print_braces(m, call->self.text, call->arguments, result);
 }
 
-/* ---- classes --------------------------------------------------------------------------------- */
+/* ---- classes of characters ------------------------------------------------------------------- */
 
 typedef enum class_of { ALNUM, ALPHA, DECIMAL, DIGIT, NUMERIC, SPACE } class_of;
 
@@ -234,11 +235,11 @@ static whit_status is_class(whit_machine *m, whit_builtin_frame *call, whit_datu
     return WHIT_OK;
 }
 
-/* Implements islower and isupper. */
+/* Implements islower and isupper; call->builtin->detail says which. */
 static whit_status is_cased(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text;
-    int want = call->builtin->detail; /* a whit_casing */
+    int want = call->builtin->detail; /* value of whit_casing */
     bool any = false, all = true;
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
     for (size_t at = 0; at < text->n_bytes && all;) {

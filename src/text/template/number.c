@@ -10,7 +10,7 @@
 
 enum { MAX_DIGITS = 1000 };
 
-/* Replaces the decimal point, since printf in the host's locale may write another one. */
+/* Replaces the locale's decimal separator, which printf writes, by a point. */
 static void mend_point(char *text)
 {
     for (char *c = text; *c; c++)
@@ -50,7 +50,7 @@ void whit_real_write(double real, char text[WHIT_REAL_BYTES])
         strcpy(text, name);
         return;
     }
-    /* Uses the fewest digits that read back as the same number. */
+    /* Find the fewest digits that are read back as the same number. */
     double back = 0;
     for (int digits = 1; digits <= 17; digits++) {
         whit_real_print(real, 'e', digits - 1, false, text);
@@ -80,7 +80,8 @@ void whit_real_write(double real, char text[WHIT_REAL_BYTES])
     *out = 0;
 }
 
-/* Copies a number without white space at both ends and without single underscores between digits. */
+/* Copies a number without the white space at both ends, and without single underscores between digits. Returns the size
+ * of the copy; 0 if the number is too long or malformed. */
 static size_t clean(const whit_text *text, char out[MAX_DIGITS + 1])
 {
     size_t begin = 0, end = text->n_bytes, next, n = 0;
@@ -188,7 +189,7 @@ double whit_real_round(double real, int64_t n_digits)
     return nearbyint(real / unit) * unit;
 }
 
-/* Divides like Python's float_divmod: the quotient is floored, the remainder has the divisor's sign. */
+/* Divides like Python's float_divmod: the quotient is rounded down, and the remainder has the divisor's sign. */
 static void divide_real(double x, double y, double *quotient, double *remainder)
 {
     double rest = fmod(x, y), ratio = (x - rest) / y;
@@ -233,14 +234,14 @@ static const char *do_integers(whit_arithmetic operation, int64_t a, int64_t b, 
     case WHIT_FLOOR_DIVIDE:
     case WHIT_MODULO:
         if (b == 0) return "integer division or modulo by zero";
-        if (b == -1) { /* the only quotient that overflows, and remainders of 0 */
+        if (b == -1) { /* INT64_MIN / -1 is the only quotient that overflows; the remainder is always 0 */
             overflow = operation == WHIT_FLOOR_DIVIDE && __builtin_sub_overflow((int64_t)0, a, &c);
             break;
         }
         c = operation == WHIT_MODULO ? a % b : a / b;
         if (a % b != 0 && (a < 0) != (b < 0)) c += operation == WHIT_MODULO ? b : -1;
         break;
-    default: return NULL; /* operations that do not stay in integers */
+    default: return NULL; /* the result is not an integer */
     }
     if (overflow) return too_long;
     *result = whit_datum_int(c);

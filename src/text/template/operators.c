@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements Python's operators, comparison, membership, attributes, items and slices. */
+ * Implements Python's operators, comparisons, membership tests, attributes, items and slices. */
 #include "template/builtin.h"
 #include "template/format.h"
 #include "template/number.h"
@@ -87,7 +87,8 @@ whit_status whit_machine_equals(whit_machine *m, whit_datum a, whit_datum b, boo
     return m->n_steps_left ? WHIT_OK : whit_machine_spend(m, 1);
 }
 
-/* Compares two values: *result is -1, 0, 1, or 2 if neither is less (NaN). */
+/* Compares two values: *result is -1, 0 or 1, or 2 if they are not ordered (NaN). Fails for types without an order;
+ * `sign` is the operator for the message. */
 static whit_status order(whit_machine *m, const char *sign, whit_datum a, whit_datum b, int *result)
 {
     WHIT_TRY(whit_machine_spend(m, 1));
@@ -212,15 +213,15 @@ static bool is_dunder(const whit_text *name)
         memcmp(name->bytes + name->n_bytes - 2, "__", 2) == 0;
 }
 
-/* Returns whether this method changes a dict, which the sandbox forbids. */
+/* Returns whether this is a method that would change a dict, which the sandbox forbids. */
 static bool is_mutating(const whit_text *name)
 {
     return whit_text_is(name, "clear") || whit_text_is(name, "pop") || whit_text_is(name, "popitem") ||
         whit_text_is(name, "setdefault") || whit_text_is(name, "update");
 }
 
-/* Returns whether this is one of the names with which Python's own machinery finds Jinja's Undefined. The sandbox hides
- * them; any other attribute of an undefined value is an error. */
+/* Returns whether this name (without underscores) is a special method or attribute of Python that exists on Jinja's
+ * Undefined. The sandbox hides these; any other attribute of an undefined value is an error. */
 static bool is_of_undefined(const whit_text *name)
 {
     static const char *const names[] = {
@@ -240,7 +241,7 @@ static bool is_of_undefined(const whit_text *name)
     return false;
 }
 
-/* Finds methods and properties, like Python's getattr. */
+/* Finds a method or property, like Python's getattr. *found is false if there is none. */
 static whit_status find_attribute(whit_machine *m, whit_datum object, const whit_text *name, bool *found,
                                   whit_datum *result)
 {
@@ -274,7 +275,7 @@ static whit_status find_attribute(whit_machine *m, whit_datum object, const whit
             *found = false;
         return WHIT_OK;
     }
-    if (object.kind == WHIT_DATUM_TUPLE && object.detail) { /* a group that the filter groupby has made */
+    if (object.kind == WHIT_DATUM_TUPLE && object.detail) { /* a group that the filter groupby has created */
         *found = whit_text_is(name, "grouper") || whit_text_is(name, "list");
         if (*found) *result = object.list->items[whit_text_is(name, "list")];
         if (*found) return WHIT_OK;
@@ -308,7 +309,7 @@ whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whi
     if (object.kind == WHIT_DATUM_UNDEFINED && !is_of_undefined(name)) return whit_machine_raise_undefined(m, object);
     WHIT_TRY(find_attribute(m, object, name, &found, result));
     if (found) return WHIT_OK;
-    const whit_datum *member = NULL; /* names that the sandbox forbids also hide keys of that name */
+    const whit_datum *member = NULL; /* a key is not found if the sandbox forbids the attribute of the same name */
     if (object.kind == WHIT_DATUM_DICT && !is_dunder(name) && !is_mutating(name))
         member = whit_dict_get(object.dict, whit_datum_text(name));
     if (!member) return undefined_member(m, object, whit_datum_text(name), result);
@@ -316,7 +317,7 @@ whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whi
     return WHIT_OK;
 }
 
-/* Finds the element of a sequence; *found false: out of range. */
+/* Returns element i of a sequence; a negative i counts from the end. *found is false if i is out of range. */
 static whit_status element(whit_machine *m, whit_datum object, int64_t i, bool *found, whit_datum *result)
 {
     size_t n = 0;
@@ -363,7 +364,8 @@ whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* Works like Python's slice.indices: clamps to a sequence of n items; *count elements from *start by *step. */
+/* Computes like Python's slice.indices the elements of a sequence of n items that a slice selects: *count elements,
+ * beginning with *start, *step apart. Returns false if a bound is not an integer. */
 static bool slice_indices(const whit_datum bounds[3], size_t n, int64_t *start, int64_t *step, size_t *count)
 {
     int64_t length = (int64_t)n, stop;
@@ -423,7 +425,7 @@ whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_da
     if (!slice_indices(bounds, n, &start, &step, &count))
         return whit_machine_raise_type(m, "slice indices must be integers or None");
     if (step == 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "slice step cannot be zero");
-    if (count <= 1) step = 1; /* a huge step must not overflow */
+    if (count <= 1) step = 1; /* with at most one element the step does not matter, and a large one could overflow */
     if (object.kind == WHIT_DATUM_TEXT) return slice_text(m, object.text, start, step, count, result);
     if (object.kind == WHIT_DATUM_RANGE) {
         whit_range *range = whit_datum_pool_zalloc(m->pool, 1, sizeof *range);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parses expressions, with Jinja's precedence: or, and, not, comparison, + -, ~, * / // %, **, sign, then attributes,
- * items, calls, and last filters and tests, which bind tightest. */
+ * Parses expressions with Jinja's precedence, from the weakest: or; and; not; comparisons; + -; ~; * / // %; **; signs;
+ * then attributes, items and calls; and filters and tests, which bind tightest. */
 #include "template/parser.h"
 
 #include <stdarg.h>
@@ -141,7 +141,7 @@ static bool at_tuple_end(const whit_parser *p, const char *end_name)
         p->token->type == WHIT_LEXEME_RPAREN || (end_name && parser_at_name(p, end_name));
 }
 
-/* These are the ways to parse the elements of a tuple. */
+/* How the elements of a tuple are parsed. */
 typedef enum element { EXPRESSION, NO_CHOICE, TARGET, TARGET_OR_MEMBER } element;
 
 static whit_status parse_primary(whit_parser *p, bool with_member, whit_node **node);
@@ -211,7 +211,7 @@ static whit_status parse_dict(whit_parser *p, whit_node **node)
     return take_items(p, WHIT_NODE_DICT, offset, &list, node);
 }
 
-/* Parses a string, with the strings that follow it, or a number. */
+/* Parses a number, or a string and the string literals that directly follow it. */
 static whit_status parse_constant(whit_parser *p, whit_node **node)
 {
     WHIT_TRY(whit_parser_node(p, WHIT_NODE_CONSTANT, node));
@@ -299,7 +299,7 @@ static whit_status check_target(whit_parser *p, const whit_node *node)
 
 whit_status whit_parser_target(whit_parser *p, const char *end_name, bool with_member, whit_node **node)
 {
-    bool uses[] = {p->uses_caller, p->uses_varargs, p->uses_kwargs}; /* storing a name does not use it */
+    bool uses[] = {p->uses_caller, p->uses_varargs, p->uses_kwargs}; /* assigning to a name does not count as a use */
     WHIT_TRY(parse_elements(p, with_member ? TARGET_OR_MEMBER : TARGET, end_name, false, node));
     p->uses_caller = uses[0];
     p->uses_varargs = uses[1];
@@ -366,7 +366,7 @@ static whit_status parse_attribute(whit_parser *p, whit_node **node)
     attribute->a = *node;
     p->token++;
     if (p->token->type == WHIT_LEXEME_CONSTANT && p->token->value.kind == WHIT_DATUM_INT) {
-        attribute->kind = WHIT_NODE_ITEM; /* e.g. list.0 */
+        attribute->kind = WHIT_NODE_ITEM; /* list.0 means list[0] */
         WHIT_TRY(whit_parser_node(p, WHIT_NODE_CONSTANT, &attribute->b));
         attribute->b->constant = p->token->value;
         p->token++;
@@ -457,7 +457,7 @@ static whit_status parse_postfix(whit_parser *p, whit_node **node)
     }
 }
 
-/* Parses a name that may contain dots, as names of filters and tests may. */
+/* Parses a name with optional dots, which names of filters and tests may have. */
 static whit_status parse_dotted_name(whit_parser *p, const whit_text **name)
 {
     WHIT_TRY(whit_parser_take_name(p, name));
@@ -490,7 +490,7 @@ whit_status whit_parser_filters(whit_parser *p, whit_node *subject, bool at_name
     return WHIT_OK;
 }
 
-/* Returns whether an argument without brackets follows a test's name. */
+/* Returns whether the current token begins an argument of a test that has no parentheses. */
 static bool at_test_argument(const whit_parser *p)
 {
     switch (p->token->type) {
@@ -571,7 +571,7 @@ static whit_status wrap_node(whit_parser *p, whit_node_kind kind, whit_node *a, 
     return WHIT_OK;
 }
 
-/* The four levels of arithmetic, loosest first; all are left-associative. */
+/* Levels of arithmetic, from the weakest; all are left-associative. */
 enum { LEVEL_SUM, LEVEL_CONCAT, LEVEL_PRODUCT, LEVEL_POWER, LEVEL_UNARY };
 
 static int arithmetic_of(const whit_lexeme *token, int level)
@@ -615,7 +615,7 @@ static whit_status parse_arithmetic(whit_parser *p, int level, whit_node **node)
     return WHIT_OK;
 }
 
-/* Returns the comparison at the current token and its number of tokens; -1 if there is no comparison. */
+/* Returns the comparison operator at the current token, and its number of tokens; -1 if there is none. */
 static int comparison_at(const whit_parser *p, int *n_tokens)
 {
     *n_tokens = 1;

@@ -12,7 +12,7 @@ static bool add_chunk(whit_datum_pool *pool, size_t need_bytes)
 {
     size_t header = whit_round_up(sizeof(struct whit_pool_chunk), ALIGN_BYTES), least;
     if (!whit_add_size(need_bytes, header, &least)) return false;
-    size_t size = pool->used_bytes; /* the size doubles, within limits */
+    size_t size = pool->used_bytes; /* as large as all earlier chunks together, within limits */
     if (size < FIRST_CHUNK_BYTES) size = FIRST_CHUNK_BYTES;
     if (size > LARGEST_STEP_BYTES) size = LARGEST_STEP_BYTES;
     if (size < least) size = least;

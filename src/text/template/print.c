@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Prints values as Python's str() and repr() do. */
+ * Prints values like Python's str() and repr(). */
 #include <stdio.h>
 
 #include "template/builtin.h"
 #include "template/unicode.h"
 
-/* Writes repr(str); a span of the source stays one span of the result. */
+/* Writes repr(text). If a part of the text is the user's, escapes in it count as the user's too. */
 static void quote(whit_builder *b, const whit_text *text)
 {
     char mark = memchr(text->bytes, '\'', text->n_bytes) && !memchr(text->bytes, '"', text->n_bytes) ? '"' : '\'';

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Parses statements, and the template as a whole. */
+ * Parses statements and whole templates. */
 #include "template/parser.h"
 
 static whit_status parse_body(whit_parser *p, const char *const *ends, whit_node **body);
 
-/* Parses the rest of a tag and a body up to one of `ends` (NULL-terminated), whose name is then the current token. */
+/* Parses the end of a tag, and a body up to one of the tags `ends` (array with a final NULL). The current token is then
+ * that tag's name. */
 static whit_status parse_statements(whit_parser *p, const char *const *ends, whit_node **body)
 {
     whit_parser_skip(p, WHIT_LEXEME_COLON);
@@ -23,7 +24,8 @@ static whit_status parse_until(whit_parser *p, const char *end, whit_node **body
     return WHIT_OK;
 }
 
-/* Parses a body that Python runs as a function: loops around it do not count. */
+/* Parses the body of a macro, call or block up to `end`. It is a separate function in Jinja's compiled template: break
+ * and continue in it cannot refer to loops around it. */
 static whit_status parse_function_body(whit_parser *p, const char *end, whit_node **body)
 {
     size_t loops = p->loop_depth, unknown = p->unknown.n;
@@ -55,7 +57,7 @@ static whit_status parse_for(whit_parser *p, whit_node *node)
     return whit_parser_harden(p, unknown);
 }
 
-/* Parses an if. An elif is an IF in the else branch of the preceding one. */
+/* Parses an if statement. An elif becomes an IF node, which is the else branch of the preceding one. */
 static whit_status parse_if(whit_parser *p, whit_node *node)
 {
     static const char *const ends[] = {"endif", "elif", "else", NULL};
@@ -143,8 +145,8 @@ static whit_status parse_signature(whit_parser *p, whit_signature *macro)
     return whit_parser_expect(p, WHIT_LEXEME_RPAREN);
 }
 
-/* Parses {% macro name(...) %} and {% call(...) name() %}; the names that the body reads decide which arguments it
- * accepts. */
+/* Parses {% macro name(...) %} or {% call(...) name() %}. Whether the body reads caller, varargs or kwargs decides
+ * which additional arguments are accepted. */
 static whit_status parse_macro(whit_parser *p, whit_node *node, bool is_call)
 {
     whit_signature *macro = whit_datum_pool_zalloc(p->pool, 1, sizeof *macro);
@@ -207,7 +209,7 @@ static whit_status parse_print(whit_parser *p, whit_node *node)
     return WHIT_OK;
 }
 
-/* Skips a statement that would load another template, which is not possible; it fails when it is reached. */
+/* Skips a tag that would load another template, which is not supported. Executing it raises an error. */
 static whit_status parse_no_loader(whit_parser *p, whit_node *node)
 {
     node->kind = WHIT_NODE_NO_LOADER;
@@ -215,7 +217,7 @@ static whit_status parse_no_loader(whit_parser *p, whit_node *node)
     return WHIT_OK;
 }
 
-/* Parses a tag, chosen by its name. */
+/* Parses a tag according to its name. */
 static whit_status parse_tag(whit_parser *p, const whit_text *tag, whit_node *node)
 {
     if (whit_text_is(tag, "for")) return parse_for(p, node);
@@ -291,7 +293,7 @@ static bool at_end_tag(const whit_parser *p, const char *const *ends)
     return false;
 }
 
-/* Parses statements up to one of the tags `ends`, whose name is then the current token. */
+/* Parses statements up to one of the tags `ends`. The current token is then that tag's name. */
 static whit_status parse_body(whit_parser *p, const char *const *ends, whit_node **body)
 {
     whit_node_list list = {0};

@@ -155,7 +155,7 @@ whit_status whit_string_replace(whit_machine *m, const whit_text *text, const wh
         whit_builder_text(&b, to);
         at = hit + from->n_bytes;
         if (from->n_bytes) continue;
-        if (at == text->n_bytes) break; /* an empty text matches between all characters, and at both ends */
+        if (at == text->n_bytes) break; /* an empty `from` matches between all characters and at both ends */
         whit_text_point(text, at, &next);
         whit_builder_slice(&b, text, at, next);
         at = next;
@@ -230,7 +230,7 @@ whit_status whit_string_pad(whit_machine *m, const whit_text *text, int64_t widt
         return WHIT_OK;
     }
     size_t room = (size_t)width - text->n_points;
-    /* str.center puts the odd space to the left if the width is odd. */
+    /* If the padding is odd, str.center puts the larger half on the left if the width is odd, else on the right. */
     size_t left = 0;
     if (sides == WHIT_SIDE_BOTH)
         left = room / 2 + (room & (size_t)width & 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opens and renders templates, and finds the places of errors. */
+ * Opens and renders templates, and computes the positions of errors. */
 #include "template/template.h"
 
 #include <stdio.h>
@@ -46,7 +46,8 @@ bool whit_template_time_parse(const char *iso, whit_template_time *time)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Sets `error` to the place and a message: `whole` (from raise_exception) if given, else the message of `reason`. */
+/* Sets `error` to a position and a message: `whole` (of raise_exception) if it is not NULL, else the message of
+ * `reason`. */
 static whit_status place_error(const char *source, size_t offset, const whit_text *whole, const whit_error *reason,
                                whit_template_error *error)
 {
@@ -83,7 +84,10 @@ whit_status whit_template_fail(whit_template_error *error, whit_status status, c
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* Converts "\r\n" and "\r" to "\n", and drops a "\n" at the very end. */
+/* Copies the source with "\r
+ * " and "\r" replaced by "
+ * ", and without a "
+ * " at its very end. */
 static void normalise(whit_template *t, const char *source, size_t n_bytes)
 {
     size_t n = 0;
@@ -145,7 +149,7 @@ static whit_template_limits effective_limits(const whit_template_options *option
     if (wanted->output_bytes) limits.output_bytes = wanted->output_bytes;
     if (wanted->n_steps) limits.n_steps = wanted->n_steps;
     if (wanted->depth) limits.depth = wanted->depth;
-    /* Offsets inside texts have 32 bits. */
+    /* Offsets in texts have 32 bits. */
     if (limits.memory_bytes > (size_t)2 << 30) limits.memory_bytes = (size_t)2 << 30;
     if (limits.output_bytes > (size_t)2 << 30) limits.output_bytes = (size_t)2 << 30;
     return limits;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements the tests of templates, such as {{ x is odd }}. */
+ * Implements tests, such as {{ x is odd }}. */
 #include "template/builtin.h"
 #include "template/strings.h"
 #include "template/unicode.h"
@@ -87,7 +87,7 @@ static whit_status is_case(whit_machine *m, whit_builtin_frame *call, whit_datum
     return set_answer(result, any && all);
 }
 
-/* Tests whether self % 2, or self % the argument, is `detail`: the tests odd, even and divisibleby. */
+/* Implements odd, even and divisibleby: tests whether self % 2, or self % argument, equals the builtin's `detail`. */
 static whit_status has_remainder(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_datum by = call->given[0] ? call->values[0] : whit_datum_int(2), rest;
@@ -104,8 +104,8 @@ static whit_status compares(whit_machine *m, whit_builtin_frame *call, whit_datu
     return set_answer(result, holds);
 }
 
-/* Implements `is`: singletons and small integers are the same object in Python; other values are the same if they share
- * their storage. */
+/* Implements Python's `is`. Singletons and small integers are always the same object; other values are the same if they
+ * share their storage. */
 static whit_status is_same(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;

@@ -28,7 +28,7 @@ static bool reserve(whit_builder *b, size_t extra)
     return true;
 }
 
-/* Marks [begin, end), which follows all earlier spans, as the user's. */
+/* Marks bytes [begin, end) as the user's. They must follow all earlier spans. */
 static bool mark(whit_builder *b, size_t begin, size_t end)
 {
     if (begin == end) return true;
@@ -76,7 +76,7 @@ bool whit_builder_repeat(whit_builder *b, uint32_t point, size_t n, bool user)
     return true;
 }
 
-/* Returns the first span that ends after `offset`. */
+/* Returns the index of the first span that ends after `offset`. */
 static size_t first_span(const whit_text *text, size_t offset)
 {
     size_t low = 0, high = text->n_spans;
@@ -212,8 +212,7 @@ static uint64_t reduced(unsigned __int128 x)
     return sum >= prime ? sum - prime : sum;
 }
 
-/* Finds the last place by rolling hashes from the right (Karp and Rabin, 1987), in time linear in the text, whatever
- * the needle. */
+/* Searches from the end with a rolling hash (Karp and Rabin, 1987), which takes linear time for every needle. */
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end)
 {
     const uint64_t base = 0x1B0C4A7D5E9F2631, prime = (UINT64_C(1) << 61) - 1;
@@ -221,7 +220,8 @@ size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_
     if (begin > end || n > end - begin) return SIZE_MAX;
     if (n == 0) return end;
     const uint8_t *bytes = (const uint8_t *)text->bytes;
-    uint64_t wanted = 0, window = 0, highest = 1; /* sum of byte i of a window times base^i; base^(n - 1) */
+    /* window: sum of byte i of the window times base^i, mod prime; highest: base^(n - 1) */
+    uint64_t wanted = 0, window = 0, highest = 1;
     for (size_t i = n; i-- > 0;) {
         wanted = reduced((unsigned __int128)wanted * base + (uint8_t)needle->bytes[i]);
         window = reduced((unsigned __int128)window * base + bytes[end - n + i]);

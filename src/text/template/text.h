@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Declares the strings of templates: valid UTF-8 that never changes, with the byte ranges that came from a user.
+ * Declares the strings of templates: immutable valid UTF-8, with the ranges of bytes that came from a user.
  *
- * The ranges ("spans") are sorted, disjoint and not empty. Every operation that makes a text from
- * texts keeps them through whit_builder; where a byte's origin is unclear it counts as the user's.
- */
+ * These ranges ("spans") are sorted, disjoint and not empty. Every operation that builds a text from other texts keeps
+ * them by using whit_builder. A byte of unclear origin counts as the user's. */
 #ifndef WHIT_TEMPLATE_TEXT_H
 #define WHIT_TEMPLATE_TEXT_H
 
@@ -14,15 +13,15 @@ typedef struct whit_span {
 } whit_span;
 
 typedef struct whit_text {
-    const char *bytes; /* not terminated; may hold zeros */
+    const char *bytes; /* not terminated; may contain zero bytes */
     size_t n_bytes, n_points;
     const whit_span *spans;
     size_t n_spans;
-    bool markup;   /* Python's Markup: escaped for HTML already */
-    bool is_bytes; /* result of str.encode: any bytes, not text */
+    bool markup;   /* a Markup object of Python: already escaped for HTML */
+    bool is_bytes; /* a bytes object of Python, from str.encode: any bytes */
 } whit_text;
 
-/* Builds a growing text. After a failed growth every further call fails. */
+/* A text that is being built. After a failure every further call fails too. */
 typedef struct whit_builder {
     whit_datum_pool *pool;
     char *bytes;
@@ -30,41 +29,43 @@ typedef struct whit_builder {
     whit_span *spans;
     size_t n_spans, span_capacity;
     bool failed;
-    bool markup, is_bytes; /* flags of the text that is built */
+    bool markup, is_bytes; /* flags of the text being built */
 } whit_builder;
 
-/* Begins a text. `limit_bytes` must stay under 4 GiB. */
+/* Begins a text. `limit_bytes`, its largest size, must be less than 4 GiB. */
 whit_builder whit_builder_begin(whit_datum_pool *pool, size_t limit_bytes);
 bool whit_builder_bytes(whit_builder *b, const char *bytes, size_t n_bytes, bool user);
 bool whit_builder_str(whit_builder *b, const char *ascii); /* appends text that is not the user's */
 bool whit_builder_point(whit_builder *b, uint32_t point, bool user);
 bool whit_builder_repeat(whit_builder *b, uint32_t point, size_t n, bool user);
-/* Appends bytes [begin, end) of a text with their spans. */
+/* Appends bytes [begin, end) of a text, with its spans. */
 bool whit_builder_slice(whit_builder *b, const whit_text *text, size_t begin, size_t end);
 bool whit_builder_text(whit_builder *b, const whit_text *text);
 bool whit_builder_format(whit_builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Returns the text, owned by the pool; NULL where the builder failed. The builder is used up. */
+/* Returns the finished text, which the pool owns; NULL if the builder has failed. The builder must not be used
+ * afterwards. */
 whit_text *whit_builder_end(whit_builder *b);
 
-/* Copies checked UTF-8. The result is NULL if memory runs out. */
+/* Copies valid UTF-8. Returns NULL if memory is exhausted. */
 whit_text *whit_text_new(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user);
-/* Shares the bytes of `text`. The result is NULL if memory runs out. */
+/* Returns bytes [begin, end) of a text without copying them. NULL if memory is exhausted. */
 const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, size_t begin, size_t end);
 
-bool whit_text_is_user(const whit_text *text, size_t at); /* whether the byte is inside a span */
+bool whit_text_is_user(const whit_text *text, size_t at); /* whether byte `at` is in a span */
 bool whit_text_equal(const whit_text *a, const whit_text *b);
 bool whit_text_is(const whit_text *text, const char *ascii);
-/* Compares by code points, which is the order of the bytes. */
+/* Compares by code points, which is the same as comparing bytes. The result is negative, 0 or positive. */
 int whit_text_compare(const whit_text *a, const whit_text *b);
-/* Returns the first (or last) place of `needle` in [begin, end) of the text; SIZE_MAX if not found. */
+/* Returns the offset of the first or last occurrence of `needle` in bytes [begin, end) of the text; SIZE_MAX if there
+ * is none. */
 size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
-/* Convert the index of a code point, i <= n_points, to its byte offset, and back. */
+/* Convert the index of a code point (at most n_points) to its byte offset, and back. */
 size_t whit_text_offset(const whit_text *text, size_t i_point);
 size_t whit_text_index(const whit_text *text, size_t offset);
-/* Returns the code point at a byte offset < n_bytes; *next is the offset after it. */
+/* Returns the code point at a byte offset less than n_bytes. *next is the offset after it. */
 uint32_t whit_text_point(const whit_text *text, size_t offset, size_t *next);
-/* Returns the code point that ends at a byte offset > 0; *start receives the offset of its first byte. */
+/* Returns the code point that ends at a byte offset greater than 0. *start is the offset of its first byte. */
 uint32_t whit_text_point_before(const whit_text *text, size_t offset, size_t *start);
 
 #endif

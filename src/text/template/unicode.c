@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Classes come from utf8proc; the tables below hold what it lacks (SpecialCasing.txt, and numeric types of
- * UnicodeData.txt). */
+ * Classes come from utf8proc. The tables below have what it lacks: SpecialCasing.txt, and the numeric types of
+ * UnicodeData.txt. */
 #include "template/unicode.h"
 
 #include <utf8proc.h>
@@ -9,7 +9,7 @@ typedef struct range {
     uint32_t first, last;
 } range;
 
-/* Characters whose upper or title case has more than one code point. */
+/* Characters whose upper-case or title-case form has several code points. */
 static const struct special {
     uint32_t point;
     uint16_t upper[3], title[3];
@@ -118,7 +118,7 @@ static const struct special {
     {0xFB17, {0x544, 0x53D}, {0x544, 0x56D}},
 };
 
-/* Lists characters of Numeric_Type=Digit that are not decimal digits: superscripts, circled digits and the like. */
+/* Characters of Numeric_Type=Digit that are not decimal digits, such as superscripts and circled digits. */
 static const range digits[] = {
     {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
     {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
@@ -126,7 +126,7 @@ static const range digits[] = {
     {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A},
 };
 
-/* Lists ideographs that are numbers; the other numeric characters have category N. */
+/* Ideographs that are numbers. All other numeric characters have a category N. */
 static const range numeric_ideographs[] = {
     {0x3405, 0x3405},   {0x3483, 0x3483},   {0x382A, 0x382A},   {0x3B4D, 0x3B4D},   {0x4E00, 0x4E00},
     {0x4E03, 0x4E03},   {0x4E07, 0x4E07},   {0x4E09, 0x4E09},   {0x4E5D, 0x4E5D},   {0x4E8C, 0x4E8C},
@@ -255,7 +255,7 @@ static bool is_case_ignorable(uint32_t point)
     case UTF8PROC_CATEGORY_CF:
     case UTF8PROC_CATEGORY_LM:
     case UTF8PROC_CATEGORY_SK: return true;
-    default: /* characters of Word_Break MidLetter, MidNumLet and Single_Quote */
+    default: /* characters whose Word_Break is MidLetter, MidNumLet or Single_Quote */
         return point == '\'' || point == '.' || point == ':' || point == 0xB7 || point == 0x387 || point == 0x55F ||
             point == 0x5F4 || point == 0x2018 || point == 0x2019 || point == 0x2024 || point == 0x2027 ||
             point == 0xFE13 || point == 0xFE52 || point == 0xFE55 || point == 0xFF07 || point == 0xFF0E ||
@@ -263,7 +263,8 @@ static bool is_case_ignorable(uint32_t point)
     }
 }
 
-/* Returns whether a sigma is final (Unicode 3.13, Final_Sigma): after a cased letter and not before one. */
+/* Returns whether the sigma at `offset` has its final form (Unicode 3.13, Final_Sigma): it follows a cased letter, and
+ * no cased letter follows it. */
 static bool is_final_sigma(const whit_text *text, size_t offset)
 {
     bool cased_before = false;
@@ -316,7 +317,7 @@ bool whit_builder_cased(whit_builder *b, const whit_text *text, size_t offset, w
     utf8proc_int32_t code = (utf8proc_int32_t)point;
     if (to == WHIT_CASE_FOLD) return add_fold(b, point, user);
     if (to == WHIT_CASE_LOWER) {
-        if (point == 0x130) /* I with a dot, the only lower case of two code points */
+        if (point == 0x130) /* I with a dot above, the only character whose lower-case form has two code points */
             return whit_builder_point(b, 'i', user) && whit_builder_point(b, 0x307, user);
         if (point == 0x3A3) return whit_builder_point(b, is_final_sigma(text, offset) ? 0x3C2 : 0x3C3, user);
         return whit_builder_point(b, (uint32_t)utf8proc_tolower(code), user);

@@ -71,7 +71,7 @@ bool whit_datum_is_true(whit_datum v)
     case WHIT_DATUM_NONE: return false;
     case WHIT_DATUM_BOOL: return v.boolean;
     case WHIT_DATUM_INT: return v.integer != 0;
-    case WHIT_DATUM_FLOAT: return v.real != 0; /* NaN is true */
+    case WHIT_DATUM_FLOAT: return v.real != 0; /* NaN counts as true */
     case WHIT_DATUM_LOOP: return true;
     default: return !whit_datum_length(v, &n) || n > 0;
     }
@@ -81,7 +81,7 @@ bool whit_datum_is_callable(whit_datum v)
 {
     return v.kind == WHIT_DATUM_FUNCTION || v.kind == WHIT_DATUM_METHOD || v.kind == WHIT_DATUM_MACRO ||
         v.kind == WHIT_DATUM_LOOP || v.kind == WHIT_DATUM_JOINER || v.kind == WHIT_DATUM_BLOCK ||
-        v.kind == WHIT_DATUM_UNDEFINED; /* Undefined has __call__, which raises an error */
+        v.kind == WHIT_DATUM_UNDEFINED; /* Jinja's Undefined has a __call__, which raises an error */
 }
 
 const char *whit_datum_type(whit_datum v)
@@ -136,7 +136,7 @@ whit_datum whit_range_at(const whit_range *range, size_t i)
 
 /* ---- equality and hashing ------------------------------------------------------------------- */
 
-/* Compares whole numbers by their decimal digits: signs, then lengths, then digits. */
+/* Compares integers given as decimal digits: by sign, then length, then digits. */
 static int compare_digits(const char *x, size_t n_x, const char *y, size_t n_y)
 {
     bool negative = x[0] == '-';
@@ -159,7 +159,7 @@ int whit_number_compare(whit_datum a, whit_datum b)
         if (whit_datum_as_real(x ? b : a, &other)) {
             if (isnan(other)) return 2;
             if (isinf(other)) order = other > 0 ? -1 : 1;
-            if (fabs(other) >= 0x1p63 && !isinf(other)) { /* such a double is an integer with exact digits */
+            if (fabs(other) >= 0x1p63 && !isinf(other)) { /* such a double is an integer, so all its digits are exact */
                 whit_real_print(other, 'f', 0, false, digits);
                 order = compare_digits(large->bytes, large->n_bytes, digits, strlen(digits));
             }
@@ -168,7 +168,7 @@ int whit_number_compare(whit_datum a, whit_datum b)
     }
     int64_t i, j;
     if (whit_datum_as_int(a, &i) && whit_datum_as_int(b, &j)) return (i > j) - (i < j);
-    /* A long double represents every int64 and every double on x86-64 and AArch64. */
+    /* On x86-64 and AArch64, a long double represents every int64 and every double exactly. */
     long double x = whit_datum_as_int(a, &i) ? (long double)i : (long double)a.real;
     long double y = whit_datum_as_int(b, &j) ? (long double)j : (long double)b.real;
     if (isnan(x) || isnan(y)) return 2;
@@ -198,7 +198,7 @@ static bool equal(whit_datum a, whit_datum b, int depth, uint64_t *budget)
     case WHIT_DATUM_LIST:
     case WHIT_DATUM_TUPLE: return items_equal(a.list, b.list, depth, budget);
     case WHIT_DATUM_DICT: return dicts_equal(a.dict, b.dict, depth, budget);
-    case WHIT_DATUM_VIEW: /* keys and items compare as sets, values by identity */
+    case WHIT_DATUM_VIEW: /* keys and items are compared like sets, values by identity */
         if (a.detail != b.detail || a.detail == WHIT_VIEW_VALUES) return false;
         if (a.detail == WHIT_VIEW_ITEMS) return dicts_equal(a.dict, b.dict, depth, budget);
         if (a.dict->n != b.dict->n) return false;
@@ -210,7 +210,7 @@ static bool equal(whit_datum a, whit_datum b, int depth, uint64_t *budget)
             (a.range->n == 0 ||
              (a.range->start == b.range->start && (a.range->n == 1 || a.range->step == b.range->step)));
     case WHIT_DATUM_METHOD: return false;
-    default: return a.dict == b.dict; /* the same object */
+    default: return a.dict == b.dict; /* identity */
     }
 }
 
@@ -237,9 +237,10 @@ bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget)
     return equal(a, b, 0, budget);
 }
 
-enum { MAX_KEY_ITEMS = 1000 }; /* tuples of tuples may be small in memory and endless to walk */
+enum { MAX_KEY_ITEMS = 1000 }; /* nested tuples that share parts may be small in memory but have very many elements */
 
-/* Returns whether a value can be hashed. *n_steps counts the values that a hash reads, and 16-byte pieces of texts. */
+/* Returns whether a value can be hashed. Adds to *n_steps the number of values to be read, and of 16-byte pieces of
+ * texts. */
 static bool is_hashable(whit_datum v, int depth, uint32_t *n_items_left, uint64_t *n_steps)
 {
     if (v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_DICT || v.kind == WHIT_DATUM_VIEW) return false;
@@ -265,7 +266,8 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Hashes a value; equal values have equal hashes. Hashable tuples are small. */
+/* Hashes a hashable value. Equal values have equal hashes. The recursion is limited, because hashable tuples are
+ * small. */
 static uint64_t hash_of(whit_datum v)
 {
     int64_t integer;
@@ -275,7 +277,7 @@ static uint64_t hash_of(whit_datum v)
         if (v.real >= -0x1p63 && v.real < 0x1p63 && floor(v.real) == v.real) return mix(1, (uint64_t)(int64_t)v.real);
         return mix(2, whit_load_u64(&v.real));
     case WHIT_DATUM_TEXT: {
-        uint64_t hash = 0xCBF29CE484222325u; /* the hash is FNV-1a */
+        uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
         for (size_t i = 0; i < v.text->n_bytes; i++) hash = (hash ^ (unsigned char)v.text->bytes[i]) * 0x100000001B3u;
         return mix(3, hash);
     }
@@ -363,7 +365,7 @@ bool whit_dict_set_str(whit_datum_pool *pool, whit_dict *dict, const char *key, 
     return text && whit_dict_set(pool, dict, whit_datum_text(text), value);
 }
 
-/* ---- from JSON ------------------------------------------------------------------------------ */
+/* ---- conversion from JSON ------------------------------------------------------------------- */
 
 static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at, whit_datum *value)
 {
@@ -381,7 +383,7 @@ static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint3
         return value->text;
     }
     double real;
-    if (!whit_json_f64(json, at, &real)) { /* one of Python's constants, or too large for a double */
+    if (!whit_json_f64(json, at, &real)) { /* NaN or Infinity, which Python accepts, or too large for a double */
         real = text[0] == '-' ? -INFINITY : INFINITY;
         if (text[n - 1] == 'N') real = NAN;
     }
@@ -389,7 +391,7 @@ static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint3
     return true;
 }
 
-/* Converts a JSON node; the depth is bounded by WHIT_JSON_MAX_DEPTH. */
+/* Converts a JSON node. WHIT_JSON_MAX_DEPTH limits the recursion. */
 static bool from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at, bool user, whit_datum *value)
 {
     switch (whit_json_type_of(json, at)) {

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT
- * Declares the values of templates: Python's types as far as templates see them.
+ * Declares the values of templates: Python's types as far as templates use them.
  *
- * A value is 16 bytes, passed by value; what it points to lives in a whit_datum_pool and never
- * changes once built (namespaces, loops, joiners and generators excepted). Integers have 64 bits;
- * longer ones can be printed but not calculated with. */
+ * A value has 16 bytes and is passed by value. The memory that it points to is in a whit_datum_pool, and never changes
+ * once built, except for namespaces, loops, joiners and generators. Integers have 64 bits; larger ones can be printed
+ * but not calculated with. */
 #ifndef WHIT_TEMPLATE_VALUE_H
 #define WHIT_TEMPLATE_VALUE_H
 
 #include "template/text.h"
 
 typedef enum whit_datum_kind {
-    WHIT_DATUM_UNDEFINED = 0, /* `text`: the error when it is used, or NULL */
+    WHIT_DATUM_UNDEFINED = 0, /* `text`: message of the error that using it raises; NULL: a general message */
     WHIT_DATUM_NONE,
     WHIT_DATUM_BOOL,
     WHIT_DATUM_INT,
-    WHIT_DATUM_BIGINT, /* `text`: decimal digits of an integer over 64 bits */
+    WHIT_DATUM_BIGINT, /* `text`: decimal digits of an integer of more than 64 bits */
     WHIT_DATUM_FLOAT,
     WHIT_DATUM_TEXT, /* str, Markup or bytes */
     WHIT_DATUM_LIST,
     WHIT_DATUM_TUPLE,
     WHIT_DATUM_DICT,
-    WHIT_DATUM_VIEW, /* dict.keys(), .values(), .items(): `detail` is a whit_view */
+    WHIT_DATUM_VIEW, /* dict.keys(), .values() or .items(); `detail` is a whit_view */
     WHIT_DATUM_RANGE,
-    WHIT_DATUM_GENERATOR, /* result of map, select and the like: can be walked once */
+    WHIT_DATUM_GENERATOR, /* result of map, select and similar filters: can be iterated only once */
     WHIT_DATUM_NAMESPACE,
     WHIT_DATUM_FUNCTION, /* a global function */
-    WHIT_DATUM_METHOD,   /* bound to its object */
+    WHIT_DATUM_METHOD,   /* a method together with its object */
     WHIT_DATUM_MACRO,
     WHIT_DATUM_LOOP,
     WHIT_DATUM_JOINER,
-    WHIT_DATUM_BLOCKS, /* `self` */
-    WHIT_DATUM_BLOCK,  /* `self.name` */
+    WHIT_DATUM_BLOCKS, /* the variable `self` */
+    WHIT_DATUM_BLOCK,  /* an attribute of `self`, such as self.name */
 } whit_datum_kind;
 
 typedef enum whit_view { WHIT_VIEW_KEYS, WHIT_VIEW_VALUES, WHIT_VIEW_ITEMS } whit_view;
 
 typedef struct whit_datum {
     uint8_t kind;   /* whit_datum_kind */
-    uint8_t detail; /* kind of a view, or 1 for a tuple of groupby */
+    uint8_t detail; /* kind of a view; 1 for a tuple that groupby has created */
     union {
         bool boolean;
         int64_t integer;
@@ -61,19 +61,19 @@ typedef struct whit_list {
     size_t n;
 } whit_list;
 
-/* A dict keeps insertion order, and has an index of hashes once it is large. */
+/* A dict keeps the order of insertion. A large one has a hash index. */
 typedef struct whit_dict {
     struct whit_pair {
         whit_datum key, value;
         uint64_t hash;
     } * pairs;
     size_t n, capacity;
-    uint32_t *index; /* open addressing, entry + 1; NULL while small */
+    uint32_t *index; /* hash table with open addressing: index of a pair, plus 1; NULL for a small dict */
     size_t index_size;
 } whit_dict;
 
 typedef struct whit_range {
-    int64_t start, stop, step; /* as passed */
+    int64_t start, stop, step; /* the arguments of range() */
     size_t n;
 } whit_range;
 
@@ -83,7 +83,7 @@ typedef struct whit_generator {
     size_t next;
 } whit_generator;
 
-/* ---- making values; the result is false without memory (or if a string is not UTF-8) -------- */
+/* ---- creating values; false if memory is exhausted (or a string is not UTF-8) ---------------- */
 
 static inline whit_datum whit_datum_undefined(const whit_text *text)
 {
@@ -109,44 +109,45 @@ static inline whit_datum whit_datum_text(const whit_text *text)
 {
     return (whit_datum){.kind = WHIT_DATUM_TEXT, .text = text};
 }
-/* Makes a copy; `user` marks it as coming from the user. */
+/* Copies a string; `user` marks it as the user's. */
 bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user, whit_datum *value);
-/* Makes a list (or tuple) of copied items; with NULL items they are zeroed, for the caller to fill. */
+/* Creates a list with copies of the items. `items` NULL: the items are zeroed, and the caller fills them. Tuples are
+ * created in the same way. */
 bool whit_datum_list(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value);
 bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value);
-/* Adds or replaces; the key must be hashable. */
+/* Adds a pair, or replaces the value of an equal key. The key must be hashable. */
 bool whit_dict_set(whit_datum_pool *pool, whit_dict *dict, whit_datum key, whit_datum value);
-/* Adds or replaces a value with an ASCII key that is not the user's. */
+/* Like whit_dict_set, with an ASCII key that is not the user's. */
 bool whit_dict_set_str(whit_datum_pool *pool, whit_dict *dict, const char *key, whit_datum value);
-/* Parses JSON; objects keep their order, and strings count as the user's text if `user`. */
+/* Parses JSON. Objects keep their order. Strings are marked as the user's if `user`. */
 whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user, whit_datum *value,
                                  whit_error *error);
 
-/* ---- looking at values ---------------------------------------------------------------------- */
+/* ---- examining values ----------------------------------------------------------------------- */
 
 static inline bool whit_datum_is_str(whit_datum v)
 {
     return v.kind == WHIT_DATUM_TEXT && !v.text->is_bytes;
 }
-/* Converts a bool or int, which Python's operators take for an integer of 64 bits. */
+/* Converts an int or bool to an integer; Python's operators treat bools like that. Returns false for other values. */
 bool whit_datum_as_int(whit_datum v, int64_t *integer);
-bool whit_datum_as_real(whit_datum v, double *real); /* converts a bool, int or float */
+bool whit_datum_as_real(whit_datum v, double *real); /* converts a bool, int or float; false for others */
 bool whit_datum_is_number(whit_datum v);
 bool whit_datum_is_true(whit_datum v);
 bool whit_datum_is_callable(whit_datum v);
-const char *whit_datum_type(whit_datum v);       /* returns Python's name of the type */
+const char *whit_datum_type(whit_datum v);       /* name of the type in Python */
 bool whit_datum_length(whit_datum v, size_t *n); /* false if the value has no length */
 
-/* Returns whether the value can be hashed: false for lists, dicts and tuples that contain them (to a depth of 64) or
- * very many values. *n_steps is the cost of hashing it (template.h). */
+/* Returns whether the value can be hashed. It cannot if it is a list or dict, or a tuple that contains one, is nested
+ * more than 64 deep or has very many elements. *n_steps is the number of steps that hashing takes (template.h). */
 bool whit_datum_is_hashable(whit_datum v, uint64_t *n_steps);
-const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* `key` must be hashable */
+const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* `key` must be hashable; NULL if absent */
 const whit_datum *whit_dict_get_str(const whit_dict *dict, const char *key);
 
-/* Evaluates Python's ==. `budget` is lowered by the work done, and depth is bounded: false if either runs out, with
- * *budget 0. */
+/* Computes Python's a == b. *budget is reduced by the work done. If it or the depth limit is exhausted, the result is
+ * false and *budget is 0. */
 bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget);
-/* Compares numbers: -1, 0, 1, or 2 if one of them is NaN. */
+/* Compares two numbers: -1, 0 or 1, or 2 if one of them is NaN. */
 int whit_number_compare(whit_datum a, whit_datum b);
 whit_datum whit_range_at(const whit_range *range, size_t i);
 
