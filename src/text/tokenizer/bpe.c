@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: MIT
  * Implements byte pair encoding, by ranked merges (Sennrich et al., 2016; as in `tokenizers`) or by the scores of whole
- * tokens (SentencePiece). Short pieces rescan an array; long ones use a heap. Both take the pair of lowest rank, the
- * leftmost of equal ones. */
+ * tokens (SentencePiece). Both merge the pair of lowest rank first, and of equal ones the leftmost. Short pieces search
+ * an array for it, long ones use a heap. */
 #include "tokenizer/models.h"
 
 #include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-#define NO_RANK     UINT32_MAX
-#define FEW_SYMBOLS 40 /* up to this many symbols rescanning is faster than the heap (measured on English) */
+#define NO_RANK UINT32_MAX
+/* Up to this many symbols, searching the array is faster than the heap (measured on English text). */
+#define FEW_SYMBOLS 40
 
-/* Describes a range of the piece that has been merged into one token. */
+/* Bytes [start, end) of the piece, which have been merged into one token. */
 typedef struct symbol {
-    int32_t id; /* -1: no token spells the symbol (SPM, before its bytes) */
+    int32_t id; /* -1: no token has this text; it is spelt in byte tokens later (SPM) */
     uint32_t start, end;
-    int32_t previous, next; /* used with the heap only */
-    uint32_t rank;          /* rank of merging with the next symbol, or NO_RANK */
-    int32_t merged;         /* id of the merged token */
+    int32_t previous, next; /* indices of the neighbours; only used with the heap */
+    uint32_t rank;          /* rank of the merge with the next symbol; NO_RANK: there is none */
+    int32_t merged;         /* id of the token that this merge results in */
 } symbol;
 
 typedef struct candidate { /* entry of the heap */
     uint32_t rank;
     int32_t at;
-    uint32_t end; /* end of the pair when the entry was added; if it has changed, the entry is stale */
+    uint32_t end; /* end of the pair when the entry was added; if the symbol's neighbour has changed since, the entry is
+                   * outdated */
     int32_t merged;
 } candidate;
 
@@ -32,12 +34,13 @@ typedef struct merger {
     const uint8_t *piece;
     const whit_merge_slot *merges;
     size_t n_merges;
-    uint64_t *steps_left; /* steps left for merging by text; 0: the vocabulary was crafted to be slow */
+    uint64_t *steps_left; /* remaining steps for merging by text; 0: exhausted, as only vocabularies made to be slow
+                           * achieve */
     bool by_text;
-    bool no_special; /* merges that give a special token do not count */
+    bool no_special; /* merges that result in a special token do not count */
 } merger;
 
-/* Maps floats in falling order to rising integers: the best score has the lowest rank. */
+/* Converts a score to a rank, so that the highest score has the lowest rank. */
 static uint32_t rank_of_score(double score)
 {
     float narrow = (float)score;
@@ -56,9 +59,9 @@ static bool may_give(const merger *m, int32_t id)
 static uint32_t rank_pair(const merger *m, const symbol *left, const symbol *right, int32_t *merged)
 {
     if (m->by_text) {
-        const uint64_t steps = (right->end - left->start) / 8 + 1; /* number of words to hash */
+        const uint64_t steps = (right->end - left->start) / 8 + 1; /* number of 8-byte words to be hashed */
         if (*m->steps_left <= steps) {
-            *m->steps_left = 0; /* ends all other merges, too */
+            *m->steps_left = 0; /* this ends all other merges too */
             return NO_RANK;
         }
         *m->steps_left -= steps;
@@ -179,7 +182,8 @@ static whit_status push_symbol(whit_buf *symbols, int32_t id, size_t start, size
     return WHIT_OK;
 }
 
-/* Returns the id of the character at `text`, with its subword prefix and word suffix if the model has them. */
+/* Returns the id of the character at `text`. If the model has a subword prefix or word suffix, it is added to the
+ * character where the character is not `first` or is `last` in the piece. */
 static int32_t find_character(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *text,
                               size_t n_bytes, uint32_t code, bool first, bool last)
 {
@@ -208,8 +212,9 @@ static int32_t find_character(const whit_tokenizer_view *view, const int32_t *sy
     return whit_tokenizer_lookup(view, spelling, n + n_suffix);
 }
 
-/* Makes the first symbols of a ranked-merges model. Unknown characters become their bytes, or the unknown token; as in
- * `tokenizers`, that token is held back until the next known character, so that neighbouring ones can be fused. */
+/* Converts the characters of a piece to the symbols with which ranked merging begins. An unknown character becomes its
+ * byte tokens or, if these are missing, the unknown token. As in `tokenizers`, the unknown token is added only when the
+ * next known character is reached, so that adjacent ones can be fused. */
 static whit_status start_ranked(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *piece,
                                 size_t n_bytes, whit_buf *symbols, whit_error *error)
 {
@@ -253,8 +258,8 @@ static whit_status start_by_text(const whit_tokenizer_view *view, const int32_t 
     return WHIT_OK;
 }
 
-/* Appends the ids of the merged symbols; a symbol that is not a token becomes its bytes, or one unknown token for a run
- * of them. */
+/* Appends the ids of the merged symbols. A symbol without an id becomes byte tokens; if these are missing, a run of
+ * such symbols becomes one unknown token. */
 static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piece, const symbol *symbols, size_t n,
                             whit_buf *ids, whit_error *error)
 {

@@ -8,7 +8,7 @@
 #include "tokenizer/models.h"
 #include "tokenizer/unicode.h"
 
-#define SMALL_FILE_TOKENS (1u << 20) /* ids that even a small file may use */
+#define SMALL_FILE_TOKENS (1u << 20) /* number of ids that even a small file may use */
 
 typedef struct builder_token {
     const char *text;
@@ -23,7 +23,7 @@ typedef struct builder_merge {
 
 typedef struct builder_added {
     whit_added_token token;
-    uint32_t order; /* order of reading; the later of two equal texts wins */
+    uint32_t order; /* order of reading; of two equal texts the later one counts */
     bool normalized;
 } builder_added;
 
@@ -108,7 +108,8 @@ static size_t table_slots(size_t n_entries)
     return slots;
 }
 
-/* Returns the slot of a text, or the empty slot where it would go; NULL if the probes run out. */
+/* Returns the slot of a text, or the empty slot where it can be added; NULL if WHIT_TOKENIZER_MAX_PROBES slots are
+ * occupied. */
 static whit_token_slot *find_slot(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes,
                                   uint32_t hash)
 {
@@ -170,7 +171,8 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
     int32_t a = whit_tokenizer_builder_find(builder, left, left_bytes);
     int32_t b = whit_tokenizer_builder_find(builder, right, right_bytes);
     int32_t id = -1;
-    size_t prefix_bytes = builder->header.prefix_bytes; /* the prefix of the right side is removed */
+    /* The subword prefix of the right side is not part of the joined text. */
+    size_t prefix_bytes = builder->header.prefix_bytes;
     if (a >= 0 && b >= 0 && prefix_bytes <= right_bytes) {
         char joined[1024];
         size_t n_bytes = left_bytes + right_bytes - prefix_bytes;
@@ -212,7 +214,7 @@ static whit_status add_string(whit_tokenizer_builder *builder, const char *text,
 whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_t id, const char *match,
                                          size_t match_bytes, bool normalized, uint32_t flags, whit_error *error)
 {
-    if (match_bytes == 0) return WHIT_OK; /* an empty text would match everywhere */
+    if (match_bytes == 0) return WHIT_OK; /* an empty text would occur everywhere */
     builder_added added = {.token = {.id = (uint32_t)id, .flags = flags}, .normalized = normalized};
     added.order = (uint32_t)(builder->added.size_bytes / sizeof added);
     WHIT_TRY(add_string(builder, match, match_bytes, &added.token.text_offset, &added.token.text_bytes, error));
@@ -347,16 +349,16 @@ static int compare_tokens(const void *left, const void *right)
     const builder_token *a = *(const builder_token *const *)left;
     const builder_token *b = *(const builder_token *const *)right;
     int order = compare_bytes(a->text, a->n_bytes, b->text, b->n_bytes);
-    return order ? order : (a > b) - (a < b); /* the later one of equal texts comes last */
+    return order ? order : (a > b) - (a < b); /* of equal texts the later one comes last */
 }
 
-/* Describes a node's range of the sorted tokens, which all share `depth` bytes. */
+/* The sorted tokens [first, last) of a node. They share their first `depth` bytes. */
 typedef struct trie_range {
     uint32_t first, last, depth;
 } trie_range;
 
-/* Builds the nodes in breadth-first order, so that children lie together; `ranges` has one entry for each of
- * `nodes`. */
+/* Builds the nodes in breadth-first order, so that a node's children are contiguous. `ranges` gets a trie_range for
+ * each node. */
 static whit_status build_trie(const builder_token *tokens, const builder_token *const *sorted, size_t n_sorted,
                               whit_buf *nodes, whit_buf *ranges, whit_error *error)
 {
@@ -442,7 +444,7 @@ static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image
     return WHIT_OK;
 }
 
-/* Writes the ids of one-byte characters (or byte-level symbols) and of byte tokens. */
+/* Writes two tables: the ids of one-byte characters (or of byte-level symbols), and the ids of byte tokens <0xNN>. */
 static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
     int32_t symbols[256], fallback[256];
@@ -474,7 +476,7 @@ static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *ima
     return write_section(builder, image, base, WHIT_TOKENS_FALLBACK, fallback, sizeof fallback, error);
 }
 
-/* Holds an entry for qsort, which refers to the text, because qsort has no portable context argument. */
+/* An element for qsort, which contains the pointer to the text because qsort passes no context to the comparison. */
 typedef struct added_order {
     const builder_added *added;
     const char *text;
@@ -513,9 +515,9 @@ static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image,
     return status;
 }
 
-/* Returns whether texts may be cut before a U+2581 that follows another character. They may if that character is a
- * token and no token crosses such a place. BPE without an unknown token drops unknown characters and merges across the
- * gap, where the preceding character may be gone. */
+/* Returns whether a text may be split before every U+2581 that follows another character. That requires that U+2581 is
+ * a token and that no token contains it after another character. BPE without an unknown token is excluded: it drops
+ * unknown characters and merges across the gap, where the character before U+2581 may have been dropped. */
 static bool may_cut_at_space(const whit_tokenizer_builder *builder)
 {
     static const char space[] = "\xE2\x96\x81";
@@ -535,8 +537,9 @@ static bool may_cut_at_space(const whit_tokenizer_builder *builder)
     return true;
 }
 
-/* Marks the tokens that merging their own text gives, so that encoding can look them up at once. Merging by text reads
- * a long token's bytes again and again, so long tokens are left to encoding, for the texts that have them. */
+/* Marks the tokens into which their own text is merged, so that encoding can find them without merging. With merging by
+ * text, long tokens are skipped because this would be slow; texts that contain them are merged when they are
+ * encoded. */
 static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, size_t size_bytes, whit_error *error)
 {
     enum { MOST_BYTES_BY_TEXT = 512 };

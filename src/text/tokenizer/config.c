@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/config.h"
 
-/* Finds a token named in a config file, as "text" or {"content": "text"}; -1 if it is not named. */
+/* Returns the id of the token that a config file names under `key`, as "text" or {"content": "text"}; -1 if there is
+ * none. */
 static int32_t named_token(const whit_tokenizer_builder *builder, const whit_json *json, const char *key)
 {
     if (!json) return -1;
@@ -18,7 +19,7 @@ static int32_t find_named(const whit_tokenizer_builder *builder, const whit_toke
     return id >= 0 ? id : named_token(builder, config->special_tokens_map, key);
 }
 
-/* Reads a number, or the i-th of a list of numbers; false if there is no such number. */
+/* Reads the number under `key`, or number i of the array there. Returns false if there is no such number. */
 static bool numbered_id(const whit_json *json, const char *key, size_t i, int64_t *id)
 {
     if (!json) return false;
@@ -55,7 +56,7 @@ whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder, const w
 
 /* ---- added tokens -------------------------------------------------------------------------- */
 
-/* Returns whether the node is this text, as "text" or {"content": "text"}. */
+/* Returns whether the node has this text, as "text" or {"content": "text"}. */
 static bool is_text(const whit_json *json, uint32_t at, const char *text, size_t n)
 {
     size_t n_named;
@@ -77,9 +78,10 @@ static bool names_special(const whit_json *json, const char *text, size_t n)
     return false;
 }
 
-/* Returns whether an added token is special, which added_tokens.json does not say. For transformers a token is special
- * if the other documents name it so; but old folders often name the end of a turn only, and not its beginning, so texts
- * that look like marks count too. A prompt's ids are the same either way. */
+/* Returns whether a token of added_tokens.json, which does not say so itself, is special. For transformers it is
+ * special if the other files name it as a special token. But old folders often name only the token that ends a turn,
+ * and not the one that begins it; therefore texts that look like special tokens count too. A prompt has the same ids
+ * either way. */
 static bool is_special(const whit_tokenizer_config *config, const char *text, size_t n)
 {
     bool looks_so = n > 4 && memcmp(text, "<|", 2) == 0 && memcmp(text + n - 2, "|>", 2) == 0;
@@ -107,8 +109,8 @@ static whit_status add_token(whit_buf *tokens, int64_t n_rows, const whit_config
     return WHIT_OK;
 }
 
-/* Reads {"id": {"content": ..., "special": ...}, ...}. `normalized` is ignored: the tokenizers of transformers that
- * read a tokenizer.model look for every added token in the text as it is. */
+/* Reads {"id": {"content": ..., "special": ...}, ...}. `normalized` is ignored: when transformers reads a
+ * tokenizer.model, it searches the raw text for every added token. */
 static whit_status read_decoder(const whit_json *json, uint32_t list, int64_t n_rows, whit_buf *tokens,
                                 whit_error *error)
 {
@@ -134,7 +136,8 @@ static whit_status read_decoder(const whit_json *json, uint32_t list, int64_t n_
     return WHIT_OK;
 }
 
-#define SPECIAL_STEPS (1u << 30) /* a few seconds, for comparing all added tokens with all names of special ones */
+/* Limit for comparing all added tokens with all names of special tokens; takes a few seconds. */
+#define SPECIAL_STEPS (1u << 30)
 
 static uint64_t steps_of(const whit_json *json)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Decodes as a chain of steps. Steps pass on fragments of tokens: most tokens are one fragment (first and last), but
- * after Fuse the whole text is one long token. A step that needs a whole token buffers its fragments until the last
- * one. */
+ * Decodes by a chain of steps. A step passes fragments of tokens to the next one. Most tokens are a single fragment,
+ * the first and last of its token; but after the step Fuse the whole text is one long token. A step that needs a whole
+ * token collects its fragments up to the last one. */
 #include "tokenizer/decoder.h"
 
 #include "base/items.h"
@@ -9,13 +9,13 @@
 #include "tokenizer/regex.h"
 #include "tokenizer/unicode.h"
 
-/* Holds the state of a step. */
+/* State of a step. */
 typedef struct stage {
     const whit_tokenizer_step *step;
     const uint8_t *text, *content; /* the step's strings */
-    whit_buf held;                 /* bytes not yet passed on */
-    uint32_t n_cut;                /* characters cut from the current token's start */
-    bool started;                  /* a fragment has passed: the next token is not the first */
+    whit_buf held;                 /* bytes that were not passed on yet */
+    uint32_t n_cut;                /* number of characters removed from the beginning of the current token */
+    bool started;                  /* a fragment was passed on before, so the next token is not the first */
     bool in_token, leading;
     whit_regex *regex;
 } stage;
@@ -32,7 +32,7 @@ struct whit_token_decoder {
 typedef struct fragment {
     const uint8_t *text;
     size_t n;
-    bool first, last; /* the fragment is the first, the last of its token */
+    bool first, last; /* whether the fragment is the first, and the last, of its token */
 } fragment;
 
 static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit_error *error);
@@ -61,7 +61,8 @@ static whit_status replace_all(whit_token_decoder *decoder, size_t i, const uint
     return status;
 }
 
-/* Does the usual replacement, U+2581 by a space, which needs no allocation, unlike the general one. */
+/* Replaces a string by another one. Unlike replace_all, this needs no allocation; it is used for the most common step,
+ * which replaces U+2581 by a space. */
 static whit_status replace_character(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
                                      whit_error *error)
 {
@@ -83,13 +84,13 @@ static whit_status decode_replace(whit_token_decoder *decoder, size_t i, const u
 {
     const stage *s = &decoder->stages[i];
     if (s->step->text_bytes == 0) return feed_whole(decoder, i + 1, text, n, error);
-    /* `text` is this stage's own buffer if the token came in fragments. */
+    /* `text` is in this stage's own buffer if the token arrived in fragments. */
     bool simple = !(s->step->flags & WHIT_STEP_FLAG_REGEX) && text != s->held.data;
     return (simple ? replace_character : replace_all)(decoder, i, text, n, error);
 }
 
-/* Decodes Metaspace: the replacement becomes a space; in the first token it is removed. The result is never longer, so
- * it is made in place, in the stage's buffer. */
+/* Decodes Metaspace: its symbol becomes a space, or is removed in the first token. The result is never longer than the
+ * token, so it is built in place in the stage's buffer. */
 static whit_status decode_metaspace(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
                                     whit_error *error)
 {
@@ -138,8 +139,8 @@ static whit_status decode_strip(whit_token_decoder *decoder, size_t i, const uin
     return feed_whole(decoder, i + 1, text + cut, end - cut, error);
 }
 
-/* Removes the spaces that BERT's splitting has put around punctuation, in place, because no replacement is longer than
- * the original. */
+/* Removes the spaces that BERT's pre-tokenizer has added around punctuation. No replacement is longer than the
+ * original, so this is done in place. Returns the new size. */
 static size_t clean_up(uint8_t *text, size_t n)
 {
     static const char *const pairs[][2] = {
@@ -190,8 +191,8 @@ static whit_status decode_join(whit_token_decoder *decoder, size_t i, const uint
     return feed_whole(decoder, i + 1, text, n, error);
 }
 
-/* Decodes the end-of-word suffix, which becomes a space except in the last token, so the suffix waits for the next
- * token. */
+/* Decodes the end-of-word suffix. It becomes a space, except in the last token; the space is therefore passed on with
+ * the next token. */
 static whit_status decode_suffix(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
                                  whit_error *error)
 {
@@ -225,16 +226,17 @@ static whit_status end_byte_run(whit_token_decoder *decoder, size_t i, whit_erro
     return status;
 }
 
-/* Returns whether bytes that are not a character, the first `length` of them one bad part, may yet become one. As in
- * Python's incremental decoder, the first two bytes of a surrogate also wait for the third. */
+/* Returns whether n bytes that are not a complete character may become one when more bytes follow; the first `length`
+ * of them are the invalid part. As in Python's incremental decoder, the first two bytes of a surrogate also wait for
+ * the third. */
 static bool may_go_on(const uint8_t *text, size_t n, size_t length)
 {
     bool surrogate = n == 2 && text[0] == 0xED && text[1] >= 0xA0 && text[1] <= 0xBF;
     return surrogate || (length == n && text[0] >= 0xC2 && text[0] <= 0xF4);
 }
 
-/* Passes on, in a stream, the characters at the start of the run once they are complete, and replaces bytes that can no
- * longer begin a character. */
+/* Passes on the complete characters at the beginning of a run of bytes, and U+FFFD for each byte that cannot begin a
+ * character any more. Used while streaming. */
 static whit_status advance_byte_run(whit_token_decoder *decoder, size_t i, whit_error *error)
 {
     stage *s = &decoder->stages[i];
@@ -258,7 +260,8 @@ static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, c
 {
     stage *s = &decoder->stages[i];
     int byte = whit_tokenizer_spelt_byte(text, n);
-    /* After Fuse the text is one token, in this stage's own buffer: no run is held there, and no token follows. */
+    /* After Fuse the whole text is one token, and `text` may be in this stage's own buffer. Then no run of bytes is in
+     * the buffer, and no token follows. */
     const bool own = text == s->held.data;
     if (own) s->held.size_bytes = 0;
     if (byte < 0) {
@@ -271,7 +274,8 @@ static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, c
     return decoder->options.hold_bytes || decoder->options.is_inner ? WHIT_OK : advance_byte_run(decoder, i, error);
 }
 
-/* Converts byte-level symbols back to bytes. A token with any other character stays as it is. */
+/* Converts byte-level symbols back to bytes, which are added to the stage's buffer. A token that contains any other
+ * character is added unchanged. */
 static whit_status hold_symbols(stage *s, const uint8_t *text, size_t n, whit_error *error)
 {
     size_t start = s->held.size_bytes;
@@ -288,8 +292,8 @@ static whit_status hold_symbols(stage *s, const uint8_t *text, size_t n, whit_er
     return WHIT_OK;
 }
 
-/* Passes on the complete characters of the held bytes, and U+FFFD for each invalid part; at the end also for an
- * incomplete character. The text is one long token. */
+/* Passes on the complete characters of the stage's buffer, and U+FFFD for each invalid part. With `end` an incomplete
+ * character at the end is replaced too. The passed fragments belong to one long token. */
 static whit_status pass_characters(whit_token_decoder *decoder, size_t i, bool end, whit_error *error)
 {
     stage *s = &decoder->stages[i];
@@ -334,8 +338,8 @@ static whit_status feed_token(whit_token_decoder *decoder, size_t i, const uint8
     }
 }
 
-/* Strips the start of a token that comes in fragments. Nothing is held back unless the mark itself is split, which
- * fragments (whole characters) never do. */
+/* Removes characters from the beginning of a token that arrives in fragments. Nothing needs to be held back, because
+ * the removed character is never split between fragments. */
 static whit_status strip_stream(whit_token_decoder *decoder, size_t i, fragment in, whit_error *error)
 {
     stage *s = &decoder->stages[i];
@@ -364,7 +368,7 @@ static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit
     uint32_t kind = s->step->kind;
     if (kind == WHIT_STEP_FUSE) {
         in.first = !s->started;
-        in.last = false; /* flush sends the last fragment */
+        in.last = false; /* whit_token_decoder_flush sends the last fragment */
         s->started = true;
         return feed(decoder, i + 1, in, error);
     }
@@ -384,7 +388,7 @@ static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit
     return status;
 }
 
-/* Ends the input of stage i, which passes on the bytes it held. */
+/* Ends the input of stage i: passes on the bytes in its buffer, and resets it. */
 static whit_status finish_token(whit_token_decoder *decoder, size_t i, whit_error *error)
 {
     stage *s = &decoder->stages[i];
@@ -411,7 +415,7 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
     made->options = options;
     made->allocator = allocator;
     made->out.allocator = allocator;
-    /* The buffer is large enough for any usual token, so that a stream rarely allocates. */
+    /* Large enough for usual tokens, so that a stream rarely allocates memory. */
     size_t longest = view->header->max_token_bytes;
     size_t first_bytes = 256 + 2 * (longest < 1024 ? longest : 1024);
     const whit_tokenizer_step *steps = whit_tokenizer_section(view, WHIT_TOKENS_DECODE, sizeof *steps, &made->n_stages);

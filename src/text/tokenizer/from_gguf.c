@@ -17,7 +17,7 @@ static whit_status read_texts(const whit_gguf *gguf, const char *key, whit_buf *
     return WHIT_OK;
 }
 
-/* Reads n numbers of an array into `values` as f32 or i32; *present is false if the key is absent. */
+/* Reads an array of n numbers and appends them to `values` as f32 or i32. *present is false if the key is absent. */
 static whit_status read_numbers(const whit_gguf *gguf, const char *name, const char *key, bool as_float, size_t n,
                                 whit_buf *values, bool *present, whit_error *error)
 {
@@ -43,11 +43,11 @@ static whit_status read_numbers(const whit_gguf *gguf, const char *name, const c
     return WHIT_OK;
 }
 
-/* Reads a token id; if the key is absent, *id is unchanged. */
+/* Reads a token id; *id is unchanged if the key is absent. */
 static whit_status read_id(const whit_gguf *gguf, const char *key, int64_t *id, whit_error *error)
 {
     WHIT_TRY(whit_gguf_i64(gguf, key, id, error));
-    if (*id == UINT32_MAX) *id = -1; /* a signed -1 that was stored as unsigned */
+    if (*id == UINT32_MAX) *id = -1; /* -1 that was stored as unsigned */
     return WHIT_OK;
 }
 
@@ -67,15 +67,15 @@ static bool says(const whit_gguf *gguf, const char *key)
     return whit_gguf_find(gguf, key) && whit_gguf_bool(gguf, key, &value, NULL) == WHIT_OK && value;
 }
 
-/* Sets the defaults for a file that lacks the keys, as in llama.cpp; whit's own exports state explicitly that there is
- * no such token. */
+/* Sets the defaults for keys that the file lacks, as in llama.cpp. Files that whit has exported say explicitly if a
+ * token does not exist. */
 static void set_defaults(const whit_gguf *gguf, whit_vocabulary *v)
 {
     if (v->kind == WHIT_VOCABULARY_SPM) {
         v->unk = says(gguf, WHIT_GGUF_NO_UNKNOWN) ? -1 : 0;
         v->bos = says(gguf, WHIT_GGUF_NO_BOS) ? -1 : 1;
         v->eos = says(gguf, WHIT_GGUF_NO_EOS) ? -1 : 2;
-    } else if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* ids of BERT's own vocabularies */
+    } else if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* the ids in BERT's own vocabularies */
         v->pad = 0;
         v->unk = 100;
         v->bos = 101;
@@ -110,7 +110,8 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.eom_token_id", &v->eom, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_bos_token", &v->add_bos, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_eos_token", &v->add_eos, error));
-    if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* texts are put between [CLS] and [SEP], regardless of other keys */
+    /* Every text gets [CLS] before and [SEP] after it, regardless of other keys. */
+    if (v->kind == WHIT_VOCABULARY_WORDPIECE) {
         bool lowers = true;
         WHIT_TRY(read_id(gguf, "tokenizer.ggml.cls_token_id", &v->bos, error));
         WHIT_TRY(read_id(gguf, "tokenizer.ggml.seperator_token_id", &v->eos, error));
@@ -119,13 +120,13 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
         v->add_bos = v->add_eos = 1;
     }
     if (v->kind == WHIT_VOCABULARY_UNIGRAM && v->add_eos < 0) v->add_eos = 1; /* llama.cpp's default */
-    /* llama.cpp uses the key for Unigram only */
+    /* llama.cpp uses this key for Unigram only. */
     if (v->kind == WHIT_VOCABULARY_UNIGRAM)
         WHIT_TRY(whit_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", &v->collapse_spaces, error));
     return read_flag(gguf, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, error);
 }
 
-/* Reads SentencePiece's character map, an array of bytes, in place. */
+/* Finds SentencePiece's character map, which is an array of bytes; it is not copied. */
 static void read_charsmap(const whit_gguf *gguf, whit_vocabulary *v)
 {
     const whit_gguf_key *key = whit_gguf_find(gguf, "tokenizer.ggml.precompiled_charsmap");

@@ -6,13 +6,14 @@
 #include "tokenizer/json_pipeline.h"
 #include "tokenizer/normalize.h"
 
-#define UNKNOWN_PENALTY 10.0 /* for Unigram: below the worst score, as in SentencePiece */
+/* Unigram: how much the score of an unknown character is below the lowest score, as in SentencePiece. */
+#define UNKNOWN_PENALTY 10.0
 
 typedef struct reader {
     whit_tokenizer_builder *builder;
     const whit_json *json;
     whit_error *error;
-    uint32_t model; /* node of the model */
+    uint32_t model; /* node of the object "model" */
 } reader;
 
 static uint32_t field(const reader *r, uint32_t at, const char *key)
@@ -46,7 +47,7 @@ static whit_status read_vocabulary(const reader *r)
     return whit_tokenizer_builder_index(r->builder, r->error);
 }
 
-/* Reads [["text", score], ...], with ids in order. */
+/* Reads [["text", score], ...], where the index is the id. */
 static whit_status read_scored_vocabulary(const reader *r)
 {
     uint32_t vocabulary = field(r, r->model, "vocab");
@@ -69,7 +70,7 @@ static whit_status read_scored_vocabulary(const reader *r)
     return whit_tokenizer_builder_index(r->builder, r->error);
 }
 
-/* Reads a list of merges, each "a b" or ["a", "b"]. */
+/* Reads an array of merges, each "a b" or ["a", "b"]. */
 static whit_status read_merges(const reader *r)
 {
     uint32_t merges = field(r, r->model, "merges");
@@ -157,7 +158,7 @@ static whit_status read_wordpiece(const reader *r)
     int64_t longest = 100;
     r->builder->header.model = WHIT_TOKENIZER_WORDPIECE;
     whit_json_i64(r->json, field(r, r->model, "max_input_chars_per_word"), &longest);
-    if (longest < 0 || longest > 4096) /* matching takes quadratic time in this length */
+    if (longest < 0 || longest > 4096) /* matching takes quadratic time in this number */
         return whit_json_fail(r->json, r->model, r->error, "max_input_chars_per_word is larger than 4,096");
     r->builder->header.max_word_chars = (uint32_t)longest;
     WHIT_TRY(read_vocabulary(r));
@@ -187,8 +188,8 @@ static whit_status read_model(const reader *r)
 
 /* ---- added tokens -------------------------------------------------------------------------- */
 
-/* Applies the builder's normalizers to `text`. *result is in one of `work`. Patterns are compiled once for all tokens,
- * into `regexes`. */
+/* Applies the builder's normalizers to `text`. *result points into one of the buffers `work`. `regexes` keeps the
+ * compiled patterns for the following tokens. */
 static whit_status normalize(const reader *r, const char *text, size_t n, whit_buf work[3], whit_regex **regexes,
                              const uint8_t **result, size_t *n_result)
 {
@@ -249,7 +250,7 @@ static whit_status read_added_tokens(const reader *r)
     return status;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole document -------------------------------------------------------------------- */
 
 static whit_status read_all(const reader *r, const whit_tokenizer_config *config)
 {

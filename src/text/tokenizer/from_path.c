@@ -34,7 +34,7 @@ static whit_status read_file(const char *path, const whit_tokenizer_config *conf
 {
     whit_map map = {0};
     WHIT_TRY(whit_map_open(path, image->allocator, &map, error));
-    size_t space = 0; /* JSON may begin with spaces */
+    size_t space = 0; /* number of white-space bytes, with which JSON may begin */
     while (space < map.size_bytes && map.data[space] && strchr(" \t\r\n", map.data[space])) space++;
     whit_status status;
     if (whit_is_lfs_pointer(map.data, map.size_bytes))
@@ -56,7 +56,7 @@ static whit_status read_file(const char *path, const whit_tokenizer_config *conf
 enum { TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, GENERATION_CONFIG, CONFIG, ADDED_TOKENS, N_DOCUMENTS };
 
 typedef struct folder {
-    char path[4096]; /* path of the current file */
+    char path[4096]; /* path of the file being read */
     whit_buf texts[N_DOCUMENTS];
     whit_json documents[N_DOCUMENTS];
     char names[N_DOCUMENTS][32];
@@ -78,7 +78,7 @@ static whit_status read_documents(folder *f, const char *path, whit_error *error
                                                    "generation_config.json", "config.json", "added_tokens.json"};
     for (int i = 0; i < N_DOCUMENTS; i++) {
         bool exists = false;
-        if (i == ADDED_TOKENS) { /* it is not read if there is a tokenizer.json, which contains all added tokens */
+        if (i == ADDED_TOKENS) { /* not read if there is a tokenizer.json, which contains all added tokens */
             WHIT_TRY(file_in(f, path, "tokenizer.json", &exists, error));
             if (exists) continue;
         }
@@ -88,7 +88,7 @@ static whit_status read_documents(folder *f, const char *path, whit_error *error
         WHIT_TRY(whit_read_file(f->path, MAX_DOCUMENT_BYTES, text, error));
         WHIT_TRY(
             whit_json_parse(f->path, whit_chars(text), text->size_bytes, text->allocator, &f->documents[i], error));
-        snprintf(f->names[i], sizeof f->names[i], "%s", names[i]); /* f->path will change */
+        snprintf(f->names[i], sizeof f->names[i], "%s", names[i]); /* f->path is changed for the next file */
         f->documents[i].name = f->names[i];
     }
     return WHIT_OK;

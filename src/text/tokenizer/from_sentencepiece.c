@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Reads the relevant fields of sentencepiece_model.proto:
  *
- *     1 piece:           1 text, 2 score (f32), 3 type (as GGUF's token types; 1 by default)
- *     2 trainer_spec:    3 model type (1 Unigram, 2 BPE), 24 treat_whitespace_as_suffix, 40 to 43 unk, bos, eos, pad
- *     3 normalizer_spec: 2 character map, 3 add_dummy_prefix, 4 remove_extra_whitespaces, 5 escape_whitespaces
+ *    1 piece:           1 text, 2 score (f32), 3 type (as GGUF's token types; 1 by default)
+ *    2 trainer_spec:    3 model type (1 Unigram, 2 BPE), 24 treat_whitespace_as_suffix, 40 to 43 unk, bos, eos, pad
+ *    3 normalizer_spec: 2 character map, 3 add_dummy_prefix, 4 remove_extra_whitespaces, 5 escape_whitespaces
  *
- * Protobuf's wire format: a key (field number times 8 + wire type) as a varint, then a varint (0), 8 bytes (1), a
- * length and bytes (2) or 4 bytes (5). Unknown fields are skipped. */
+ * A field in protobuf's format has a key (field number * 8 + wire type) as a varint, then a varint (wire type 0), 8
+ * bytes (1), a length and bytes (2) or 4 bytes (5). Unknown fields are skipped. */
 #include "tokenizer/from_sentencepiece.h"
 #include "base/items.h"
 
@@ -15,15 +15,15 @@
 typedef struct cursor {
     const uint8_t *data;
     size_t n, at;
-    size_t base; /* offset of `data` in the file, for messages */
+    size_t base; /* position of `data` in the file, for messages */
     const char *name;
     whit_error *error;
 } cursor;
 
 typedef struct proto_field {
     uint32_t number, wire;
-    uint64_t value;      /* varint, or the bits of 4 or 8 bytes */
-    const uint8_t *data; /* the bytes of a length-delimited field */
+    uint64_t value;      /* the varint, or the bits of 4 or 8 bytes */
+    const uint8_t *data; /* the bytes of a field with a length */
     size_t n;
 } proto_field;
 
@@ -31,7 +31,8 @@ typedef struct sentencepiece {
     whit_vocabulary vocabulary;
     whit_buf tokens, scores, types;
     uint64_t model_type;
-    bool spaces_behind, spaces_bare; /* words end in U+2581; spaces stay spaces */
+    bool spaces_behind, spaces_bare; /* spaces_behind: words end in U+2581; spaces_bare: spaces are not replaced by
+                                      * U+2581 */
     whit_error *error;
 } sentencepiece;
 
@@ -148,7 +149,7 @@ static whit_status build_image(sentencepiece *model, const whit_tokenizer_config
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED,
                          "%s: the SentencePiece model type %llu is not supported (Unigram and BPE are)", v->name,
                          (unsigned long long)model->model_type);
-    /* Each of the two settings changes the ids of every text. */
+    /* Both settings change the ids of every text. */
     if (model->spaces_behind || model->spaces_bare)
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED, "%s: SentencePiece models with %s are not supported",
                          v->name, model->spaces_behind ? "treat_whitespace_as_suffix" : "escape_whitespaces off");
@@ -172,7 +173,7 @@ whit_status whit_tokenizer_from_sentencepiece(const char *name, const uint8_t *d
                            .types = {.allocator = image->allocator},
                            .model_type = 1,
                            .error = error};
-    /* The .proto file sets these defaults for absent ids. */
+    /* The format's defaults for absent ids. */
     model.vocabulary.unk = 0;
     model.vocabulary.bos = 1;
     model.vocabulary.eos = 2;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Reads tokenizers of SentencePiece models (`tokenizer.model`, a protobuf ModelProto), BPE and Unigram. */
+ * Reads tokenizers from SentencePiece models (`tokenizer.model`, a ModelProto in protobuf format), BPE and Unigram. */
 #ifndef WHIT_TOKENIZER_FROM_SENTENCEPIECE_H
 #define WHIT_TOKENIZER_FROM_SENTENCEPIECE_H
 
 #include "tokenizer/config.h"
 
-/* Appends the image to `image`. The model does not say whether bos is added: `config` (may be NULL) says it, and by
- * default BPE models add it and Unigram models do not. Errors: format with the byte where the file is damaged;
+/* Appends the image to `image`. The model does not say whether bos is added to texts. `config` (may be NULL) may say
+ * it; by default it is added for BPE and not for Unigram. Errors: format (with the position of the damage),
  * unsupported. */
 whit_status whit_tokenizer_from_sentencepiece(const char *name, const uint8_t *data, size_t n_bytes,
                                               const whit_tokenizer_config *config, whit_buf *image, whit_error *error);

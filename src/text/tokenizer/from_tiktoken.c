@@ -16,7 +16,7 @@
 #define QWEN_EXTRAS     205
 
 typedef struct ranks {
-    whit_buf tokens; /* whit_text[]; until all are read, the texts are offsets in `spellings` */
+    whit_buf tokens; /* array of whit_text; while lines are read, `data` is an offset in `spellings` */
     whit_buf scores, types, spellings, bytes;
     const char *name;
     whit_error *error;
@@ -34,7 +34,8 @@ static whit_status out_of_memory(const ranks *r)
     return whit_fail_memory(r->error, "the tokenizer's vocabulary", r->tokens.size_bytes + r->spellings.size_bytes);
 }
 
-/* Adds one token: its spelling is appended to `spellings`; its text is stored as an offset until all are read. */
+/* Adds a token. Its text is appended to `spellings`, which may be moved later, so the token's `data` is an offset at
+ * first. */
 static whit_status add_token(ranks *r, const uint8_t *spelling, size_t n, float score, int32_t type)
 {
     whit_text text = {(const char *)(uintptr_t)r->spellings.size_bytes, n};
@@ -61,7 +62,7 @@ static whit_status add_rank(ranks *r, const char *line, size_t n_base64, size_t 
     return add_token(r, spelling, n, -(float)rank, WHIT_TOKEN_NORMAL);
 }
 
-/* Reads ranks, which must ascend from 0, as in every known file. */
+/* Reads the lines. The ranks must be 0, 1, 2 and so on, as in every known file. */
 static whit_status read_lines(ranks *r, const char *text, const char *end)
 {
     for (size_t rank = 0; text < end; rank++) {
@@ -88,7 +89,7 @@ static whit_status add_special(ranks *r, const char *text)
     return add_token(r, (const uint8_t *)text, strlen(text), 0, WHIT_TOKEN_CONTROL);
 }
 
-/* Adds Llama 3's special tokens, with the numbers of Meta's tokenizer.py. */
+/* Adds Llama 3's special tokens with the ids of Meta's tokenizer.py. */
 static whit_status add_llama3_specials(ranks *r)
 {
     static const char *const named[] = {[0] = "<|begin_of_text|>",
@@ -108,7 +109,7 @@ static whit_status add_llama3_specials(ranks *r)
     return WHIT_OK;
 }
 
-/* Adds Qwen's special tokens with the numbers of its tokenization_qwen.py. */
+/* Adds Qwen's special tokens with the ids of its tokenization_qwen.py. */
 static whit_status add_qwen_specials(ranks *r)
 {
     WHIT_TRY(add_special(r, "<|endoftext|>"));

@@ -138,7 +138,7 @@ bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id)
     return false;
 }
 
-/* Loads n < 8 bytes as a little-endian number, without a call of memcpy. */
+/* Loads n < 8 bytes as a little-endian number, without calling memcpy. */
 static uint64_t load_tail(const uint8_t *text, size_t n)
 {
     if (n >= 4) return whit_load_u32(text) | (uint64_t)whit_load_u32(text + n - 4) << (8 * (n - 4));

@@ -6,12 +6,12 @@
 #include "tokenizer/base64.h"
 #include "tokenizer/normalize.h"
 
-/* Holds a reader in the middle of one of the four objects. */
+/* State of the conversion of one of the four objects. */
 typedef struct reader {
     whit_tokenizer_builder *builder;
     const whit_json *json;
     whit_error *error;
-    whit_buf *steps; /* the list to which steps are added */
+    whit_buf *steps; /* the list to which steps are appended */
 } reader;
 
 static uint32_t field(const reader *r, uint32_t at, const char *key)
@@ -39,7 +39,7 @@ static whit_status refuse_node(const reader *r, uint32_t at, const char *what)
     return WHIT_ERROR_UNSUPPORTED;
 }
 
-/* Adds a step whose strings are JSON strings (WHIT_JSON_NONE: empty). */
+/* Adds a step whose two strings are JSON strings (WHIT_JSON_NONE: empty). */
 static whit_status add_step(const reader *r, whit_tokenizer_step step, uint32_t text, uint32_t content)
 {
     size_t text_bytes, content_bytes;
@@ -54,8 +54,8 @@ static whit_status add_plain(const reader *r, uint32_t kind)
     return add_step(r, (whit_tokenizer_step){.kind = kind}, WHIT_JSON_NONE, WHIT_JSON_NONE);
 }
 
-/* Reads the members of a Sequence, one after the other. Sequences in sequences are rare but valid; the JSON reader's
- * depth bounds the recursion. */
+/* Reads an object at a node. read_members calls such a function for each member of a Sequence. Sequences may be nested;
+ * the JSON parser's depth limits the recursion. */
 typedef whit_status read_fn(const reader *r, uint32_t at);
 
 static whit_status read_members(const reader *r, uint32_t list, read_fn *read)
@@ -65,7 +65,7 @@ static whit_status read_members(const reader *r, uint32_t list, read_fn *read)
     return WHIT_OK;
 }
 
-/* Reads {"String": text} or {"Regex": pattern}; *flags gets REGEX. */
+/* Reads {"String": text} or {"Regex": pattern}. The latter sets WHIT_STEP_FLAG_REGEX in *flags. */
 static whit_status read_pattern(const reader *r, uint32_t at, uint32_t *text, uint32_t *flags)
 {
     uint32_t pattern = field(r, at, "pattern"), regex = field(r, pattern, "Regex");
@@ -109,7 +109,7 @@ static whit_status add_charsmap(const reader *r, uint32_t at)
     return status;
 }
 
-/* Adds BERT's normalizer as single steps. The default of strip_accents is the value of lowercase. */
+/* Adds BERT's normalizer as several steps. If strip_accents is absent, it has the value of lowercase. */
 static whit_status add_bert(const reader *r, uint32_t at)
 {
     const bool lowers = whit_json_bool(r->json, field(r, at, "lowercase"), true);
@@ -201,7 +201,7 @@ static whit_status add_byte_level(const reader *r, uint32_t at)
     return add_step(r, step, WHIT_JSON_NONE, WHIT_JSON_NONE);
 }
 
-/* Adds Metaspace, as pre-tokenizer or as decoder. Old files have add_prefix_space, new files prepend_scheme. */
+/* Adds Metaspace, as a pre-tokenizer or decoder. Old files have add_prefix_space, new ones prepend_scheme. */
 static whit_status add_metaspace(const reader *r, uint32_t at)
 {
     whit_tokenizer_step step = {.kind = WHIT_STEP_METASPACE, .a = WHIT_PREPEND_ALWAYS};
@@ -258,7 +258,8 @@ whit_status whit_json_pre_tokenizer(whit_tokenizer_builder *builder, const whit_
 
 /* ---- post-processors ----------------------------------------------------------------------- */
 
-/* Inserts `ids` before the present ids, because each processor works on the result of the preceding one. */
+/* Inserts `ids` before the ids that are added so far, because each post-processor works on the result of the preceding
+ * one. */
 static whit_status put_in_front(const reader *r, whit_buf *ids)
 {
     whit_buf *before = &r->builder->before;
@@ -277,7 +278,7 @@ static whit_status add_id(const reader *r, uint32_t at, whit_buf *ids)
     return whit_tokenizer_builder_id(r->builder, ids, id, r->error);
 }
 
-/* Adds the ids that a template's special token stands for. */
+/* Appends the ids of a special token that a template names. */
 static whit_status add_template_ids(const reader *r, uint32_t processor, uint32_t token, whit_buf *ids)
 {
     uint32_t name = field(r, token, "id"), tokens = field(r, processor, "special_tokens");
@@ -297,7 +298,7 @@ static whit_status add_template_ids(const reader *r, uint32_t processor, uint32_
 
 static whit_status read_template(const reader *r, uint32_t at, whit_buf *front)
 {
-    enum { MOST_PIECES = 64 }; /* each piece is looked for among all special tokens */
+    enum { MOST_PIECES = 64 }; /* limit, because each piece is searched for among all special tokens */
     uint32_t single = field(r, at, "single"), n_pieces = 0;
     bool seen = false;
     for (uint32_t piece = whit_json_first(r->json, single); piece != WHIT_JSON_NONE;
@@ -318,7 +319,7 @@ static whit_status read_template(const reader *r, uint32_t at, whit_buf *front)
     return put_in_front(r, front);
 }
 
-/* Reads a pair ["name", id], as in [CLS] text [SEP]. */
+/* Reads the pairs ["text", id] of cls and sep, which are put before and after a text. */
 static whit_status read_pair(const reader *r, uint32_t at, whit_buf *front)
 {
     uint32_t cls = field(r, at, "cls"), sep = field(r, at, "sep");
@@ -330,7 +331,7 @@ static whit_status read_pair(const reader *r, uint32_t at, whit_buf *front)
 static whit_status read_post_processor(const reader *r, uint32_t at)
 {
     if (type_is(r, at, "Sequence")) return read_members(r, field(r, at, "processors"), read_post_processor);
-    if (type_is(r, at, "ByteLevel")) return WHIT_OK; /* the step changes offsets, not ids */
+    if (type_is(r, at, "ByteLevel")) return WHIT_OK; /* this post-processor changes offsets, but no ids */
     whit_buf front = {.allocator = r->builder->allocator};
     whit_status status;
     if (type_is(r, at, "TemplateProcessing"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Counts words; learn_merges.c learns pieces from them. */
+ * Counts words. learn_merges.c learns pieces from them. */
 #include "tokenizer/learn.h"
 
 #include "base/items.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define METASPACE      "\xE2\x96\x81"
-#define MAX_WORD_BYTES 128 /* longer runs are cut: no piece is worth that length */
+#define MAX_WORD_BYTES 128 /* longer words are divided, since no piece needs to be that long */
 #define N_BYTE_TOKENS  256
 
 static const char *const own_specials[] = {"<unk>", "<s>", "</s>"};
@@ -20,11 +20,11 @@ struct whit_learner {
     whit_learn_options options;
     const whit_allocator *allocator;
     whit_text_table words;
-    uint8_t word[MAX_WORD_BYTES + 8]; /* the word that is being read */
+    uint8_t word[MAX_WORD_BYTES + 8]; /* the word being read */
     size_t word_bytes;
 };
 
-/* Refuses a special token that is empty, or spelt like another one, since it could never be found in a text. */
+/* Fails if a special token is empty or equals another one, since it could then never be found in a text. */
 static whit_status check_specials(const whit_learn_options *options, whit_error *error)
 {
     for (size_t i = 0; i < options->n_specials; i++) {
@@ -98,7 +98,7 @@ static whit_status push_text(whit_learner *learner, const void *text, size_t n_b
     return WHIT_OK;
 }
 
-/* Returns the length of the special token at the start of `text`; 0 if there is no such token. */
+/* Returns the length of the special token at the beginning of `text`; 0 if there is none. */
 static size_t special_at(const whit_learner *learner, const char *text, size_t n_bytes)
 {
     size_t n = N_OWN_SPECIALS + learner->options.n_specials;
@@ -122,7 +122,7 @@ whit_status whit_learner_add(whit_learner *learner, const char *text, size_t tex
         length = special_at(learner, text + at, text_bytes - at);
         uint32_t code =
             length ? WHIT_UTF8_INVALID : whit_utf8_decode((const uint8_t *)text + at, text_bytes - at, &length);
-        if (code == WHIT_UTF8_INVALID) { /* special tokens and invalid bytes belong to no word */
+        if (code == WHIT_UTF8_INVALID) { /* special tokens and invalid bytes end a word and belong to none */
             WHIT_TRY(end_word(learner, error));
             last = BREAK;
             continue;
@@ -146,7 +146,7 @@ struct tokens {
     whit_text *texts;
     float *scores;
     int32_t *types;
-    char (*bytes)[8]; /* "<0x00>" and so on */
+    char (*bytes)[8]; /* "<0x00>", "<0x01>" and so on */
     size_t n, room;
     const whit_allocator *allocator;
 };
@@ -180,7 +180,8 @@ static void add_pieces(struct tokens *t, const whit_merges *merges, size_t begin
 {
     for (size_t i = begin; i < end; i++) {
         const whit_text_entry *piece = whit_text_table_at(&merges->pieces, i);
-        /* The score of a merge is its negative rank; characters, into which nothing merges, score below all merges. */
+        /* The score of a merge is its negative rank. Characters, which are not the result of a merge, have lower
+         * scores. */
         size_t rank = i < merges->n_characters ? merges->pieces.n + i : i - merges->n_characters;
         whit_text text = {whit_chars(&merges->pieces.texts) + piece->offset, piece->n_bytes};
         add_token(t, text, -(float)rank, WHIT_TOKEN_NORMAL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Merges with counts that are kept up to date: all words lie in one array of pieces, linked so that a merge is local;
- * every pair knows its count and the places where it was seen; a heap has the most frequent pair on top. Counts in the
- * heap may be too high, never too low: an entry that is out of date when it reaches the top is put back with the
- * present count. */
+ * Learns merges with counts that are updated incrementally. All words are in one array of places, linked so that a
+ * merge changes only the neighbours. Each pair has its count and a list of the places where it occurred. A heap has the
+ * most frequent pair on top. A count in the heap may be too high, but never too low: if the entry on top is outdated,
+ * it is pushed again with its current count. */
 #include "tokenizer/learn_merges.h"
 
 #include "base/items.h"
@@ -10,13 +10,14 @@
 
 #include <stdlib.h>
 
-#define COVERAGE   0.9995 /* share of the text that characters with a piece of their own cover */
+#define COVERAGE   0.9995 /* share of the text that characters with a piece must cover */
 #define N_CODES    0x110000u
 #define NO_PIECE   UINT32_MAX
-#define LEAST_PAIR 2 /* a pair that occurs once is not a regularity */
+#define LEAST_PAIR 2 /* smallest count of a pair that is merged; a pair that occurs once is no regularity */
 
-struct place {      /* one piece of one word */
-    uint32_t piece; /* NO_PIECE between words, and for a character without a piece */
+struct place {      /* a piece of a word */
+    uint32_t piece; /* NO_PIECE between words, for a character without a piece, and at a place that was merged into
+                     * another */
     uint32_t before, after;
     uint32_t word;
 };
@@ -24,12 +25,12 @@ struct place {      /* one piece of one word */
 struct pair {
     uint32_t left, right;
     uint64_t count;
-    uint32_t first, last; /* numbers + 1 of the first and last occurrence */
-    uint32_t touched;     /* the round in which its count increased */
+    uint32_t first, last; /* indices, plus 1, of the first and last occurrence; 0: none */
+    uint32_t touched;     /* round in which its count was increased last */
 };
 
 struct occurrence {
-    uint32_t place, later; /* later: number + 1 */
+    uint32_t place, later; /* later: index of the pair's next occurrence, plus 1; 0: none */
 };
 
 struct entry {
@@ -42,7 +43,7 @@ struct learning {
     const whit_text_table *words;
     whit_merges *merges;
     whit_buf places, pairs, occurrences, heap, touched;
-    uint32_t *slots; /* number of the pair + 1, by hash of its two pieces */
+    uint32_t *slots; /* hash table by the two pieces: index of the pair, plus 1; 0: free */
     size_t n_slots;
     uint32_t round;
 };
@@ -94,7 +95,7 @@ static void each_character(const whit_text_table *words, character_fn *fn, void 
 
 struct tally {
     const whit_text_table *words;
-    struct character *characters; /* by code */
+    struct character *characters; /* indexed by code point */
     uint64_t total;
 };
 
@@ -134,8 +135,8 @@ static whit_status choose_characters(struct learning *l, size_t room, whit_error
 
 struct layout {
     struct learning *l;
-    uint32_t *piece_of; /* by code point: number of its piece + 1 */
-    uint32_t word;      /* the word of the preceding character */
+    uint32_t *piece_of; /* indexed by code point: number of its piece, plus 1; 0: it has none */
+    uint32_t word;      /* word of the preceding character */
 };
 
 static void lay_out(void *user, uint32_t word, uint32_t code, const uint8_t *text, size_t n_bytes)
@@ -145,7 +146,7 @@ static void lay_out(void *user, uint32_t word, uint32_t code, const uint8_t *tex
     struct layout *layout = user;
     whit_buf *places = &layout->l->places;
     uint32_t i = (uint32_t)(places->size_bytes / sizeof(struct place));
-    if (i == 0 || word != layout->word) { /* a border before each word */
+    if (i == 0 || word != layout->word) { /* a border separates this word from the one before */
         struct place border = {NO_PIECE, i - 1, i + 1, word};
         whit_buf_append(places, &border, sizeof border);
         i++;
@@ -198,7 +199,7 @@ static bool grow_slots(struct learning *l)
     return true;
 }
 
-/* Returns the number of a pair; a new pair has the count 0. The result is UINT32_MAX if memory runs out. */
+/* Returns the index of a pair, which is added with count 0 if it is new; UINT32_MAX if memory is exhausted. */
 static uint32_t number_of_pair(struct learning *l, uint32_t left, uint32_t right)
 {
     uint32_t n = (uint32_t)(l->pairs.size_bytes / sizeof(struct pair));
@@ -245,7 +246,8 @@ static struct entry heap_pop(struct learning *l)
     return top;
 }
 
-/* Adds `n` to the count of the pair that begins at `place`, if there is a pair. */
+/* Adds `n` to the count of the pair that consists of the piece at `place` and the next one, and records the occurrence.
+ * Does nothing at a border. */
 static bool see_pair(struct learning *l, uint32_t place, uint64_t n)
 {
     uint32_t left = place_at(l, place)->piece, right = place_at(l, place_at(l, place)->after)->piece;
@@ -284,7 +286,7 @@ static bool push_touched(struct learning *l)
     return ok;
 }
 
-/* Joins the piece at `place` with the next one. */
+/* Merges the piece at `place` with the next one; the result is `piece`. */
 static bool join_pieces(struct learning *l, uint32_t place, uint32_t piece)
 {
     uint32_t next = place_at(l, place)->after, before = place_at(l, place)->before;
@@ -292,7 +294,7 @@ static bool join_pieces(struct learning *l, uint32_t place, uint32_t piece)
     forget_pair(l, before, n);
     forget_pair(l, next, n);
     uint32_t after = place_at(l, next)->after;
-    place_at(l, next)->piece = NO_PIECE; /* removed; occurrences that refer to it no longer match */
+    place_at(l, next)->piece = NO_PIECE; /* removed: occurrences at this place do not match any more */
     place_at(l, place)->piece = piece;
     place_at(l, place)->after = after;
     place_at(l, after)->before = place;
@@ -316,12 +318,12 @@ static bool merge(struct learning *l, uint32_t number, uint32_t piece)
     return ok && push_touched(l);
 }
 
-/* Returns the number of the piece that two pieces make together. */
+/* Returns the number of the piece with the joined text of two pieces. */
 static uint32_t piece_of(struct learning *l, uint32_t left, uint32_t right)
 {
     whit_text_table *pieces = &l->merges->pieces;
     const whit_text_entry *a = whit_text_table_at(pieces, left), *b = whit_text_table_at(pieces, right);
-    uint8_t text[512]; /* words are shorter */
+    uint8_t text[512]; /* no word is that long */
     memcpy(text, pieces->texts.data + a->offset, a->n_bytes);
     memcpy(text + a->n_bytes, pieces->texts.data + b->offset, b->n_bytes);
     const whit_text_entry *entry = whit_text_table_add(pieces, text, a->n_bytes + b->n_bytes);

@@ -14,7 +14,7 @@ void whit_model_scratch_init(whit_model_scratch *scratch, const whit_allocator *
 
 void whit_model_scratch_begin(whit_model_scratch *scratch, size_t n_bytes)
 {
-    /* The buffers may be used again after an earlier call that ran out of memory. */
+    /* An earlier call may have run out of memory; the buffers can be used again. */
     scratch->symbols.failed = scratch->heap.failed = scratch->nodes.failed = false;
     scratch->cache.failed = false;
     scratch->steps_left = STEPS_ALLOWED + STEPS_PER_BYTE * (uint64_t)n_bytes;
@@ -39,8 +39,9 @@ whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uin
     return WHIT_OK;
 }
 
-/* Cuts a long text where no merge can cross (WHIT_TOKENIZER_CUT_AT_SPACE): before a U+2581 that follows another
- * character. This keeps pieces short without a pre-tokenizer. */
+/* Returns where a long text can be divided because no merge crosses this position (WHIT_TOKENIZER_CUT_AT_SPACE): before
+ * the first U+2581 that follows another character. This keeps pieces short if there is no pre-tokenizer. Returns n if
+ * there is no such position. */
 static size_t next_cut(const uint8_t *text, size_t n)
 {
     for (size_t i = 3; i + 3 <= n; i++) {

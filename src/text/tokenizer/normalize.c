@@ -30,8 +30,8 @@ static int combining_class(int32_t code)
     return utf8proc_get_property(code)->combining_class;
 }
 
-/* Puts a run of non-zero combining classes into canonical order, by a stable sort. Long runs (only hostile text has
- * them) are sorted by counting, so that the time stays bounded. */
+/* Sorts a run of characters by their combining class (all are nonzero), without changing the order of equal ones. Long
+ * runs, which only hostile texts have, are sorted by counting, so that the time stays linear. */
 static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
 {
     if (n < 2) return;
@@ -44,7 +44,7 @@ static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
         }
         return;
     }
-    /* Sorts by counting: classes are bytes, and codes of the same class keep their order. */
+    /* Counting sort: classes are 0 to 255, and equal ones keep their order. */
     size_t starts[257] = {0};
     for (size_t i = 0; i < n; i++) starts[combining_class(codes[i]) + 1]++;
     for (int class = 0; class < 256; class ++) starts[class + 1] += starts[class];
@@ -96,8 +96,8 @@ static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *
     return appended(out, error);
 }
 
-/* Converts to a Unicode form, run by run. ASCII characters are starters that never combine with the preceding text, so
- * a run may begin at each of them. */
+/* Converts text to a Unicode form, run by run. A run may begin at each ASCII character, because these never combine
+ * with the text before them. */
 static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n, whit_buf *out,
                                   whit_error *error)
 {
@@ -107,7 +107,7 @@ static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t 
         whit_buf_append(out, text + i, end - i);
         i = end;
         if (i == n) break;
-        end++; /* the base of the marks that follow, or the first of a run beyond ASCII */
+        end++; /* this character may be the base of the marks that follow, or the first one that is not ASCII */
         while (end < n && text[end] >= 0x80) end++;
         WHIT_TRY(normalize_run(kind, codes, text + i, end - i, out, error));
         i = end;
@@ -117,7 +117,7 @@ static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t 
 
 /* ---- other normalizers ------------------------------------------------------------------------ */
 
-/* Applies Rust's char::to_lowercase: the simple mapping, and U+0130 as i with a dot above. */
+/* Lower-cases like Rust's char::to_lowercase: by the simple mapping, except that U+0130 becomes i and U+0307. */
 static whit_status lowercase(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
 {
     for (size_t i = 0, length; i < n; i += length) {
@@ -134,7 +134,7 @@ static whit_status lowercase(const uint8_t *text, size_t n, whit_buf *out, whit_
     return appended(out, error);
 }
 
-/* Removes accents. only_flat: only marks without width (Mn), as in BERT's normalizer. */
+/* Removes accents. `only_flat`: only marks without width (Mn), as in BERT's normalizer. */
 static whit_status strip_accents(const uint8_t *text, size_t n, bool only_flat, whit_buf *out, whit_error *error)
 {
     for (size_t i = 0, length; i < n; i += length) {
@@ -146,8 +146,8 @@ static whit_status strip_accents(const uint8_t *text, size_t n, bool only_flat, 
     return appended(out, error);
 }
 
-/* Works like BERT's clean_text: drops U+FFFD and characters of control, format and private use; white space becomes a
- * space. */
+/* Like BERT's clean_text: removes U+FFFD and characters of the categories control, format and private use, and turns
+ * white space into spaces. */
 static whit_status clean_text(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
 {
     for (size_t i = 0, length; i < n; i += length) {
@@ -166,8 +166,7 @@ static whit_status clean_text(const uint8_t *text, size_t n, whit_buf *out, whit
     return appended(out, error);
 }
 
-/* Returns whether the character is in a block of Chinese characters that BERT's normalizer knows (tokenizers,
- * bert.rs). */
+/* Returns whether BERT's normalizer counts the character as Chinese (bert.rs of `tokenizers`). */
 static bool is_han(uint32_t code)
 {
     static const uint32_t ranges[][2] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
@@ -207,7 +206,7 @@ static whit_status strip(const whit_tokenizer_step *step, const uint8_t *text, s
 static whit_status collapse_spaces(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
 {
     while (n && text[n - 1] == ' ') n--;
-    bool after_space = true; /* drops leading spaces */
+    bool after_space = true; /* so that leading spaces are removed */
     for (size_t i = 0; i < n; i++) {
         if (text[i] != ' ' || !after_space) whit_buf_append(out, text + i, 1);
         after_space = text[i] == ' ';
@@ -216,10 +215,10 @@ static whit_status collapse_spaces(const uint8_t *text, size_t n, whit_buf *out,
 }
 
 /* ---- SentencePiece's character map ---------------------------------------------------------
- * u32 size of the trie in bytes, its units (u32), then zero-terminated replacement strings. A unit
- * of a double-array trie (Aoe, 1989; as laid out by Darts-clone): label in the low 8 bits with the
- * sign bit, has-leaf bit 8, offset in bits 10 to 30 (times 256 where bit 9 is set); the unit at the
- * leaf holds the value. */
+ * The map has the size of its trie in bytes (u32), the trie's units (u32 each), and zero-terminated replacement
+ * strings. A unit of the double-array trie (Aoe, 1989; layout of Darts-clone) has its label in the low 8 bits and the
+ * sign bit, a has-leaf flag in bit 8, and an offset in bits 10 to 30, which is multiplied by 256 if bit 9 is set. The
+ * unit at the leaf is a value: the position of the replacement string. */
 
 bool whit_charsmap_check(const uint8_t *map, size_t map_bytes)
 {
@@ -234,10 +233,10 @@ static uint32_t unit_offset(uint32_t unit)
     return (unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
-/* The limit exceeds every key of a valid map; a damaged map may have cycles. */
+/* Longer than every key of a valid map. The limit is needed because a damaged map may have cycles. */
 #define MAX_KEY_BYTES 256
 
-/* Finds the replacement of the longest key at the start of `text`. Returns the key's length, 0 if not found. */
+/* Finds the longest key that `text` begins with. Returns its length and sets *replacement; 0 if there is none. */
 static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t *text, size_t n,
                             const char **replacement)
 {
@@ -257,7 +256,7 @@ static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t 
             if (at >= n_units) break;
             uint32_t value = whit_load_u32(units + (size_t)at * 4) & 0x7FFFFFFFu;
             if (value >= strings_bytes) break;
-            *replacement = strings + value; /* the map's last byte is zero, so the replacement is terminated */
+            *replacement = strings + value; /* the map's last byte is zero, so the string is terminated */
             longest = i + 1;
         }
     }
@@ -275,14 +274,14 @@ static whit_status apply_charsmap(const uint8_t *map, size_t map_bytes, const ui
         length = charsmap_find(map, map_bytes, text + i, n - i, &replacement);
         if (length) {
             size_t size_bytes = strlen(replacement);
-            /* A damaged map could contain bytes that are not UTF-8. */
+            /* a damaged map may have bytes that are not UTF-8 */
             if (whit_utf8_valid_bytes((const uint8_t *)replacement, size_bytes) == size_bytes)
                 whit_buf_append(out, replacement, size_bytes);
         } else {
             whit_utf8_decode(text + i, n - i, &length);
             whit_buf_append(out, text + i, length);
         }
-        /* A key may end inside a character only in a damaged map. */
+        /* only in a damaged map a key may end inside a character */
         while (i + length < n && (text[i + length] & 0xC0) == 0x80) length++;
     }
     return appended(out, error);

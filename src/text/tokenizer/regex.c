@@ -11,8 +11,8 @@
 #define MATCH_LIMIT    1000000u /* backtracking steps of one attempt; real patterns need a few */
 #define DEPTH_LIMIT    100000u
 #define HEAP_LIMIT_KIB 65536u
-/* An attempt that fails may have read everything up to the end, so that failing everywhere takes quadratic time: the
- * search tries WINDOW_BYTES starting points at a time, then checks the time. */
+/* A failing attempt may read the text up to its end, so failing at every position takes quadratic time. Therefore a
+ * search attempts WINDOW_BYTES starting positions, then checks the time limit. */
 #define WINDOW_BYTES      64u
 #define TIME_ALLOWED_NS   2000000000u
 #define TIME_PER_BYTE_NS  2000u
@@ -24,12 +24,12 @@ struct whit_regex {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *limits;
-    uint64_t deadline_ns; /* 0: not started */
+    uint64_t deadline_ns; /* 0: the time has not started */
     size_t n_bytes, n_searches;
 };
 
-/* Allocates memory for PCRE2, which frees without a size, while whit's allocators need one: the size is stored before
- * the memory. */
+/* Allocates memory for PCRE2. PCRE2 frees memory without stating its size, but whit's allocators need the size; it is
+ * stored before the memory. */
 static void *pcre_alloc(size_t size_bytes, void *user)
 {
     size_t padded;
@@ -56,7 +56,7 @@ static bool is_lack_of_memory(int code)
 
 static pcre2_general_context *open_memory(const whit_allocator *allocator)
 {
-    /* The context's user pointer is not const in PCRE2's interface; nothing writes through it. */
+    /* PCRE2 declares the user pointer as not const, but nothing writes through it. */
     return pcre2_general_context_create(pcre_alloc, pcre_free, (void *)(uintptr_t)allocator);
 }
 
@@ -102,7 +102,7 @@ static whit_status compile_pattern(whit_regex *regex, const uint8_t *pattern, si
     pcre2_set_match_limit(regex->limits, MATCH_LIMIT);
     pcre2_set_depth_limit(regex->limits, DEPTH_LIMIT);
     pcre2_set_heap_limit(regex->limits, HEAP_LIMIT_KIB);
-    /* Machine code is faster; if this machine does not allow it, the interpreter runs. */
+    /* Compilation to machine code makes matching faster. If it is not possible here, PCRE2 interprets the pattern. */
     (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
     return WHIT_OK;
 }
@@ -136,8 +136,8 @@ void whit_regex_begin(whit_regex *regex, size_t n_bytes)
     regex->n_bytes = n_bytes;
 }
 
-/* Checks the time limit. The time starts at the first search that finds nothing at once; for short texts it is checked
- * only now and then. */
+/* Returns whether the time limit is exceeded. The time starts with the first call; for short texts the clock is read in
+ * every 16th call only. */
 static bool out_of_time(whit_regex *regex, size_t n_bytes)
 {
     if (n_bytes <= WINDOW_BYTES && regex->n_searches++ % 16 != 0) return false;
@@ -157,15 +157,15 @@ void whit_regex_close(whit_regex *regex)
     whit_free(regex->allocator, regex, sizeof *regex);
 }
 
-/* Returns the first character that starts at `at` or after it. */
+/* Returns the position of the first character that begins at `at` or later. */
 static size_t character_from(const uint8_t *text, size_t n_bytes, size_t at)
 {
     while (at < n_bytes && (text[at] & 0xC0) == 0x80) at++;
     return at;
 }
 
-/* Searches once from match->from, windows of starting points at a time: the characters that start in [from, last], so
- * that the next window begins with the first character after `last`. */
+/* Searches from match->from on. Each round attempts the characters that begin in a window [from, last]; the next window
+ * begins with the character after it. */
 static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
                           whit_error *error)
 {
@@ -185,7 +185,7 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
         if (n >= 0) {
             const PCRE2_SIZE *range = pcre2_get_ovector_pointer(regex->data);
             match->start = range[0];
-            match->end = range[1] < range[0] ? range[0] : range[1]; /* \K may reverse the range */
+            match->end = range[1] < range[0] ? range[0] : range[1]; /* \K may result in a reversed range */
             *found = true;
             return WHIT_OK;
         }
@@ -196,8 +196,8 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
     }
 }
 
-/* Accepts a match and sets where the next search begins: at the end of the last match; an empty match at that place is
- * skipped. */
+/* Decides whether a match counts, and sets where the next search begins. An empty match at the end of the previous
+ * match does not count. */
 static bool accept_match(const uint8_t *text, size_t n_bytes, whit_match *match, size_t previous_end)
 {
     bool empty_again = match->start == match->end && match->found && match->end == previous_end;

@@ -32,11 +32,11 @@ typedef struct translator {
     whit_buf *out;
     const whit_allocator *allocator;
     whit_error *error;
-    size_t atom; /* offset of the last atom in `out` */
+    size_t atom; /* where the last atom begins in `out` */
     size_t groups[MAX_GROUPS];
     size_t n_groups;
-    size_t branch;                      /* start of an alternative in the pattern */
-    bool option_inside[MAX_GROUPS + 1]; /* per group depth: an option was set within an alternative */
+    size_t branch;                      /* where an alternative begins in the pattern */
+    bool option_inside[MAX_GROUPS + 1]; /* indexed by the depth of groups: an option was set inside an alternative */
 } translator;
 
 static whit_status refuse_syntax(const translator *t, const char *what)
@@ -55,7 +55,7 @@ static uint8_t peek(const translator *t, size_t ahead)
     return t->n - t->at > ahead ? t->pattern[t->at + ahead] : 0;
 }
 
-/* Replaces the atom that `out` ends with by before + atom + after. */
+/* Puts `before` and `after` around the last atom of `out`. */
 static bool wrap_atom(translator *t, const char *before, const char *after)
 {
     size_t n = strlen(before), size = t->out->size_bytes;
@@ -65,7 +65,7 @@ static bool wrap_atom(translator *t, const char *before, const char *after)
     return whit_buf_append_str(t->out, after);
 }
 
-/* Returns the short name of a general category by its long name, which PCRE2 10.42 does not know. */
+/* Returns the short name of the general category with this long name, since PCRE2 10.42 does not know long names. */
 static const char *category_of(const uint8_t *name, size_t n)
 {
     static const struct {
@@ -120,7 +120,7 @@ static const char *category_of(const uint8_t *name, size_t n)
     return NULL;
 }
 
-/* Translates \p{...} or \P{...}; `at` is at the p. */
+/* Translates \p{...} or \P{...}; t->at is the position of the p. */
 static whit_status translate_property(translator *t, whit_buf *out)
 {
     bool negated = t->pattern[t->at] == 'P';
@@ -154,8 +154,8 @@ static whit_status translate_property(translator *t, whit_buf *out)
     return need_memory(t, whit_buf_append(out, "}", 1));
 }
 
-/* Translates escapes that mean one character, or that both dialects read alike. `at` is at the character after the
- * backslash. */
+/* Translates escapes that are single characters, or that both dialects understand in the same way. t->at is the
+ * position after the backslash. */
 static whit_status translate_common_escape(translator *t, whit_buf *out)
 {
     uint8_t c = t->pattern[t->at];
@@ -179,10 +179,10 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
 /* ---- classes ------------------------------------------------------------------------------- */
 
 typedef struct class_parts {
-    whit_buf items;       /* plain items of the class */
-    const char *minus[8]; /* sets whose complement is an item */
+    whit_buf items;       /* items that can be written directly in the class */
+    const char *minus[8]; /* sets whose complement belongs to the class */
     size_t n_minus;
-    whit_buf minus_texts[4]; /* items of nested negated classes */
+    whit_buf minus_texts[4]; /* items of nested negated classes, whose complement belongs to the class */
     size_t n_minus_texts;
 } class_parts;
 
@@ -213,7 +213,7 @@ static whit_status read_class_escape(translator *t, class_parts *parts)
     return translate_common_escape(t, &parts->items);
 }
 
-/* Reads [:name:] or [:^name:], as in Oniguruma 6.9.8; `at` is at the '['. */
+/* Reads [:name:] or [:^name:], as in Oniguruma 6.9.8; t->at is the position of its '['. */
 static whit_status read_posix_class(translator *t, class_parts *parts)
 {
     static const struct {
@@ -269,7 +269,7 @@ static whit_status read_nested_class(translator *t, class_parts *parts, int dept
     return status;
 }
 
-/* Reads a class: `at` is at its '['; afterwards at the character after its ']'. */
+/* Reads a class. t->at is the position of its '[', and afterwards the position after its ']'. */
 static whit_status read_class(translator *t, class_parts *parts, bool *negated, int depth)
 {
     t->at++;
@@ -297,7 +297,8 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
     return WHIT_OK;
 }
 
-/* Writes [items] and complements of sets as (?:[items]|[^set]); negated, as (?:(?![items])[set]). */
+/* Writes a class that consists of items and complements of sets as (?:[items]|[^set]), or, if it is negated, as
+ * (?:(?![items])[set]). */
 static bool write_class(whit_buf *out, const class_parts *parts, bool negated)
 {
     const whit_buf *items = &parts->items;
@@ -394,7 +395,7 @@ static whit_status translate_group(translator *t)
     if (c == '<') {
         t->at++;
         while (peek(t, 0) != '=' && peek(t, 0) != '!' && t->branch < t->n && t->pattern[t->branch] != '>') t->branch++;
-        t->branch++; /* after the mark or the name */
+        t->branch++; /* to after the '=' or '!', or after the group's name */
         return need_memory(t, whit_buf_append(t->out, "<", 1));
     }
     if (!c || !strchr("imx-", c))
@@ -410,7 +411,7 @@ static whit_status translate_group(translator *t)
     return need_memory(t, !t->out->failed);
 }
 
-/* Translates {n,m}; if it is not a quantifier, a literal brace. */
+/* Translates a quantifier {n,m}; otherwise the brace is a literal. */
 static whit_status translate_repeat(translator *t)
 {
     size_t at = t->at + 1, start = at;

@@ -16,7 +16,7 @@ static enum kind kind_of_code(uint32_t code)
     return whit_is_space(code) ? SPACE : OTHER;
 }
 
-/* Returns the kind of the character at `at`; *next receives the offset of the following one. */
+/* Returns the kind of the character at `at`; *next is the position of the following character. */
 static inline enum kind kind_at(const uint8_t *text, size_t n, size_t at, size_t *next)
 {
     uint8_t c = text[at];
@@ -32,7 +32,7 @@ static inline enum kind kind_at(const uint8_t *text, size_t n, size_t at, size_t
     return code == WHIT_UTF8_INVALID ? OTHER : kind_of_code(code);
 }
 
-/* Returns the end of the run of characters of one kind from `at` on. */
+/* Returns the end of the run of characters of this kind that begins at `at`. */
 static size_t run_of(enum kind kind, const uint8_t *text, size_t n, size_t at)
 {
     size_t next;
@@ -40,7 +40,8 @@ static size_t run_of(enum kind kind, const uint8_t *text, size_t n, size_t at)
     return at;
 }
 
-/* Returns the end of a contraction (s t m d re ve ll) after the apostrophe at `at`; 0 if there is no contraction. */
+/* Returns the end of a contraction ('s 't 'm 'd 're 've 'll) whose apostrophe is at `at`; 0 if there is none. `fold` is
+ * the bit that makes letters lower case, or 0. */
 static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold)
 {
     size_t left = n - at;
@@ -54,8 +55,8 @@ static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold
     return 0;
 }
 
-/* Implements \s+(?!\S)|\s+ : a run of space leaves its last character to the following match, unless the run has only
- * one. */
+/* Implements \s+(?!\S)|\s+ for a run of white space that ends at `end`. If text follows, the run's last character is
+ * left to the next match, unless it is the only one. */
 static size_t space_run(const uint8_t *text, size_t n, size_t at, size_t end)
 {
     if (end == n) return end;

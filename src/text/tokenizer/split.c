@@ -6,9 +6,10 @@
 #include "tokenizer/unicode.h"
 
 #define MAX_TEXT_BYTES (1u << 30)
-#define MAX_GROWTH     8u /* growth of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
+/* Limit of how much pre-tokenizers enlarge a text: byte symbols double it, U+2581 triples spaces. */
+#define MAX_GROWTH 8u
 
-/* Describes a part of a piece: a match of the splitting rule, or the text between two matches. */
+/* A part of a piece: a match of the splitting rule, or the text between two matches. */
 typedef struct range {
     uint32_t start, end;
     bool match;
@@ -55,7 +56,7 @@ whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, si
     return WHIT_OK;
 }
 
-/* ---- rules: the ranges of one piece -------------------------------------------------------- */
+/* ---- rules: divide one piece into ranges --------------------------------------------------- */
 
 static void add_range(whit_buf *ranges, size_t start, size_t end, bool match)
 {
@@ -76,7 +77,7 @@ static bool is_punctuation(uint32_t code)
     return whit_is_punctuation_unicode8(code);
 }
 
-/* Finds the characters of a class; each is a match of its own. */
+/* Divides a piece into ranges: each character of the class is a match. */
 static void find_characters(whit_buf *ranges, const uint8_t *text, whit_piece piece, bool (*is_match)(uint32_t code))
 {
     size_t last = piece.start;
@@ -89,7 +90,8 @@ static void find_characters(whit_buf *ranges, const uint8_t *text, whit_piece pi
     if (last < piece.end) add_range(ranges, last, piece.end, false);
 }
 
-/* Finds \w+|[^\w\s]+ : runs of word characters and runs of other visible ones; the spaces lie between the matches. */
+/* Divides a piece by \w+|[^\w\s]+ : runs of word characters and runs of other visible characters are matches, the white
+ * space between them is not. */
 static void find_words(whit_buf *ranges, const uint8_t *text, whit_piece piece)
 {
     size_t start = piece.start;
@@ -130,7 +132,7 @@ static whit_status find_matches(whit_splitter *splitter, const whit_tokenizer_st
     return WHIT_OK;
 }
 
-/* ---- behaviours: ranges to pieces ---------------------------------------------------------- */
+/* ---- behaviours: convert ranges to pieces -------------------------------------------------- */
 
 static void add_piece(whit_buf *pieces, size_t start, size_t end)
 {
@@ -141,7 +143,8 @@ static void add_piece(whit_buf *pieces, size_t start, size_t end)
     pieces->size_bytes += sizeof one;
 }
 
-/* Joins a match to its neighbour before it (with_next: after it), unless that neighbour is a match. */
+/* Converts ranges to pieces. Each match is joined with the range before it (with_next: after it), unless that is a
+ * match too. */
 static void add_merged(whit_buf *pieces, const range *ranges, size_t n, bool with_next)
 {
     size_t first = pieces->size_bytes / sizeof(whit_piece);
@@ -191,7 +194,7 @@ static void add_pieces(whit_buf *pieces, const range *ranges, size_t n, uint32_t
         if (behaviour != WHIT_SPLIT_REMOVED || !ranges[i].match) add_piece(pieces, ranges[i].start, ranges[i].end);
 }
 
-/* ---- steps that only cut ------------------------------------------------------------------- */
+/* ---- steps that do not change the text ----------------------------------------------------- */
 
 static whit_status find_ranges(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
                                whit_regex **regex, whit_piece piece, whit_error *error)
@@ -227,7 +230,7 @@ static whit_status cut_pieces(whit_splitter *splitter, const whit_tokenizer_step
     const whit_piece *pieces = whit_splitter_pieces(splitter, &n);
     whit_buf *out = &splitter->pieces[!splitter->pieces_in_use];
     uint32_t behaviour = behaviour_of(step);
-    /* The step Whitespace matches words and removes everything else. */
+    /* The rule of Whitespace matches words; everything else is removed. */
     bool invert = step->flags & WHIT_STEP_FLAG_INVERT || step->kind == WHIT_STEP_WHITESPACE;
     out->size_bytes = 0;
     for (size_t i = 0; i < n; i++) {
@@ -242,7 +245,8 @@ static whit_status cut_pieces(whit_splitter *splitter, const whit_tokenizer_step
     return WHIT_OK;
 }
 
-/* Splits by a known pattern that matches everywhere, so that its matches are the pieces. */
+/* Divides the pieces by a pattern with a scan function. It matches at every position, so its matches are the new
+ * pieces. */
 static whit_status cut_by_scan(whit_splitter *splitter, whit_scan_fn *scan, whit_error *error)
 {
     size_t n;
@@ -262,7 +266,7 @@ static whit_status cut_by_scan(whit_splitter *splitter, whit_scan_fn *scan, whit
     return WHIT_OK;
 }
 
-/* ---- steps that rewrite the text ----------------------------------------------------------- */
+/* ---- steps that change the text ------------------------------------------------------------- */
 
 typedef bool rewrite_fn(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
                         whit_piece piece, whit_buf *out);
@@ -368,7 +372,7 @@ static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer
     return cut_pieces(splitter, &at_marks, pattern, &none, error);
 }
 
-/* Splits like BERT: removes spaces and isolates every punctuation character. */
+/* Splits like BERT: removes white space and makes every punctuation character a piece. */
 static whit_status apply_bert(whit_splitter *splitter, whit_error *error)
 {
     const whit_tokenizer_step spaces = {.kind = WHIT_STEP_WHITESPACE_SPLIT};

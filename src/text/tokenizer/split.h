@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares the pre-tokenizers, which cut a text into the pieces that the model sees. */
+ * Declares pre-tokenizers, which divide a text into the pieces that the model encodes. */
 #ifndef WHIT_TOKENIZER_SPLIT_H
 #define WHIT_TOKENIZER_SPLIT_H
 
@@ -7,27 +7,28 @@
 #include "tokenizer/scan.h"
 
 typedef struct whit_piece {
-    uint32_t start, end; /* bytes of the text */
+    uint32_t start, end; /* bytes [start, end) of the text */
 } whit_piece;
 
-/* Holds a text, its pieces, and memory for the next pieces. It belongs to one thread. */
+/* A text, its pieces, and memory for the next step's pieces. Only one thread may use it. */
 typedef struct whit_splitter {
     const whit_allocator *allocator;
-    const uint8_t *text; /* the caller's, or texts[i] once a step has rewritten it */
+    const uint8_t *text; /* the caller's text, or texts[text_in_use] after a step has rewritten it */
     size_t n_bytes;
     whit_buf texts[2], pieces[2], ranges;
-    int text_in_use, pieces_in_use; /* the next step writes the other buffer */
-    bool at_start;                  /* the text stands at the start of the whole input */
+    int text_in_use, pieces_in_use; /* index of the current buffer; the next step writes to the other one */
+    bool at_start;                  /* `text` is at the beginning of the whole input */
 } whit_splitter;
 
 void whit_splitter_init(whit_splitter *splitter, const whit_allocator *allocator);
 void whit_splitter_free(whit_splitter *splitter);
 
-/* Begins with one piece: the whole of `text` (valid UTF-8, under 1 GiB), which must outlive the splitting. */
+/* Begins with a single piece, the whole of `text`, which is valid UTF-8, smaller than 1 GiB, and must outlive the
+ * splitting. */
 whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes, bool at_start,
                                 whit_error *error);
-/* Applies one step to all pieces. `pattern` is the step's text, *regex its pattern once compiled.
- */
+/* Applies one step to all pieces. `pattern` is the step's text, *regex its compiled pattern (NULL before the first
+ * use). */
 whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
                                 whit_regex **regex, whit_error *error);
 static inline const whit_piece *whit_splitter_pieces(const whit_splitter *splitter, size_t *n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements a table of distinct texts by number, which uses open addressing and is at most half full. */
+ * Implements whit_text_table: distinct texts with numbers. The hash table uses open addressing and is at most half
+ * full. */
 #include "tokenizer/image.h"
 #include "tokenizer/learn_merges.h"
 
@@ -17,7 +18,7 @@ void whit_text_table_free(whit_text_table *table)
     *table = (whit_text_table){0};
 }
 
-/* Returns the slot of a text, or the free slot where it belongs. */
+/* Returns the slot of a text, or the free slot where it can be added. */
 static uint32_t *find_slot(const whit_text_table *table, const void *text, size_t n_bytes)
 {
     size_t mask = table->n_slots - 1, at = whit_tokenizer_hash(text, n_bytes) & mask;

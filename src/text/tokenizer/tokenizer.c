@@ -9,23 +9,23 @@
 #include "tokenizer/unicode.h"
 
 #define MAX_TEXT_BYTES (1u << 30)
-#define MAX_GROWTH     20u /* growth of a text by normalizing; NFKC's longest is 18 */
-/* Limits the steps for finding added tokens: real tokenizers need a few for each byte. */
+#define MAX_GROWTH     20u /* limit of how much normalizing enlarges a text; NFKC needs at most 18 */
+/* Limit of the steps for finding added tokens. Real tokenizers need a few per byte. */
 #define STEPS_PER_BYTE 64u
 #define STEPS_ALLOWED  (16u << 20)
 
-/* Holds a step whose strings were looked up. */
+/* A step with its strings. */
 typedef struct prepared_step {
     const whit_tokenizer_step *step;
     const uint8_t *text, *content;
-    whit_regex *regex; /* compiled at first use */
+    whit_regex *regex; /* compiled when it is first used */
 } prepared_step;
 
-/* Lists the added tokens of one kind (raw or normalized), sorted by text. */
+/* The added tokens for raw or for normalized text, sorted by text. */
 typedef struct added_set {
     const whit_added_token *tokens;
     size_t n;
-    uint64_t first_bytes[4]; /* bit set: some token begins with that byte */
+    uint64_t first_bytes[4]; /* bit set of the bytes with which the tokens begin */
 } added_set;
 
 struct whit_tokenizer {
@@ -34,21 +34,21 @@ struct whit_tokenizer {
     prepared_step normalizers[WHIT_TOKENIZER_MAX_STEPS], splits[WHIT_TOKENIZER_MAX_STEPS];
     size_t n_normalizers, n_splits;
     added_set raw, normalized;
-    const uint8_t *strings; /* the image's pool */
+    const uint8_t *strings; /* the section WHIT_TOKENS_STRINGS */
     size_t strings_bytes;
     whit_buf clean, texts[2], codes, ranges;
     whit_splitter splitter;
     whit_model_scratch scratch;
 };
 
-/* Holds the state of one call. */
+/* State of one call of whit_tokenizer_encode. */
 typedef struct encoding {
     whit_tokenizer *tokenizer;
     const whit_encode_options *options;
-    const uint8_t *input; /* the whole text, which the user's ranges refer to */
+    const uint8_t *input; /* the whole text, to which the user's ranges refer */
     whit_buf *ids;
     whit_error *error;
-    uint64_t steps_left; /* steps left for finding added tokens */
+    uint64_t steps_left; /* remaining steps for finding added tokens */
     bool out_of_steps;
 } encoding;
 
@@ -151,7 +151,7 @@ void whit_tokenizer_trim(whit_tokenizer *tokenizer, size_t keep_bytes)
 
 /* ---- added tokens -------------------------------------------------------------------------- */
 
-/* Returns byte `depth` of an added token's text; -1 if the text ends before, -2 if it is damaged. */
+/* Returns byte `depth` of an added token's text; -1 if the text is not longer, -2 if the image is damaged. */
 static int added_byte(const whit_tokenizer *tokenizer, const whit_added_token *added, size_t depth)
 {
     const uint8_t *text = added_text(tokenizer, added);
@@ -159,7 +159,7 @@ static int added_byte(const whit_tokenizer *tokenizer, const whit_added_token *a
     return depth < added->text_bytes ? text[depth] : -1;
 }
 
-/* Narrows [*low, *high), tokens that share `depth` bytes, to the tokens whose next byte is `byte`. */
+/* Narrows [*low, *high), the tokens that share their first `depth` bytes, to those whose next byte is `byte`. */
 static void narrow(const whit_tokenizer *tokenizer, const added_set *set, size_t depth, int byte, size_t *low,
                    size_t *high)
 {
@@ -179,7 +179,7 @@ static void narrow(const whit_tokenizer *tokenizer, const added_set *set, size_t
     *high = bounds[1];
 }
 
-/* Returns whether [start, end) of a part of the input touches a range of the user's text. */
+/* Returns whether bytes [start, end) of `text`, which is a part of the input, overlap a range of the user's text. */
 static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, size_t end)
 {
     start += (size_t)(text - e->input);
@@ -195,14 +195,14 @@ static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, 
     return low < e->options->n_plain && e->options->plain[low].start < end;
 }
 
-/* Lists how the text that find_added gets can be related to the user's text. */
+/* How the text in which added tokens are searched for is related to the user's text. */
 enum origin {
-    ORIGIN_RAW,      /* the text is part of the input: the user's ranges apply */
-    ORIGIN_TEMPLATE, /* normalized, contains none of the user's text */
-    ORIGIN_PLAIN,    /* normalized, contains some of the user's text */
+    ORIGIN_RAW,      /* a part of the input: the user's ranges apply */
+    ORIGIN_TEMPLATE, /* normalized, without any of the user's text */
+    ORIGIN_PLAIN,    /* normalized, with some of the user's text */
 };
 
-/* Returns the longest added token at `at`, or NULL. */
+/* Returns the longest added token that begins at `at` and is allowed there; NULL if there is none. */
 static const whit_added_token *longest_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
                                              size_t at, enum origin origin)
 {
@@ -255,8 +255,9 @@ static size_t spaces_after(const uint8_t *text, size_t n, size_t at)
     return at;
 }
 
-/* Finds the next added token at or after `from` that counts; start and end include the spaces that it absorbs, but no
- * text before `taken`. As in `tokenizers`, a token that does not count still hides tokens inside it. */
+/* Finds the next added token that begins at `from` or later and counts. [*start, *end) is the token and the white space
+ * that it absorbs, but not before `taken`. As in `tokenizers`, a token that does not count still hides tokens inside
+ * it. */
 static const whit_added_token *next_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
                                           size_t *from, size_t taken, enum origin origin, size_t *start, size_t *end)
 {
@@ -279,7 +280,7 @@ static const whit_added_token *next_added(encoding *e, const added_set *set, con
     return NULL;
 }
 
-/* ---- one section: text between added tokens ------------------------------------------------ */
+/* ---- the text between added tokens ---------------------------------------------------------- */
 
 static whit_status encode_text(encoding *e, const uint8_t *text, size_t n, bool at_start)
 {
@@ -298,7 +299,7 @@ static whit_status encode_text(encoding *e, const uint8_t *text, size_t n, bool 
     return WHIT_OK;
 }
 
-/* Applies all normalizers; *text and *n become the result, in one of the tokenizer's buffers. */
+/* Applies all normalizers. *text and *n become the result, which is in a buffer of the tokenizer. */
 static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text, size_t *n, whit_error *error)
 {
     size_t limit_bytes = *n * MAX_GROWTH + 65536;
@@ -318,7 +319,7 @@ static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text
 
 typedef whit_status section_fn(encoding *e, const uint8_t *text, size_t n, bool at_start, enum origin origin);
 
-/* Cuts added tokens out of `text` and passes the text between them to `section`. */
+/* Cuts added tokens out of `text`, and passes the text between them to `section`. */
 static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *text, size_t n, bool at_start,
                              enum origin origin, section_fn *section)
 {
@@ -356,7 +357,7 @@ static whit_status encode_section(encoding *e, const uint8_t *text, size_t n, bo
 
 /* ---- the whole text --------------------------------------------------------------------------- */
 
-/* Appends text[start, end) to `out` with U+FFFD in place of invalid UTF-8. */
+/* Appends text[start, end) to `out`, with U+FFFD for invalid UTF-8. */
 static void append_clean(const uint8_t *text, size_t start, size_t end, whit_buf *out)
 {
     while (start < end) {
@@ -370,7 +371,7 @@ static void append_clean(const uint8_t *text, size_t start, size_t end, whit_buf
     }
 }
 
-/* Makes the text valid UTF-8, and moves the user's ranges accordingly. */
+/* If the text is not valid UTF-8, replaces it by a corrected copy, and changes the user's ranges accordingly. */
 static whit_status clean_text(encoding *e, whit_encode_options *options, const uint8_t **text, size_t *n)
 {
     whit_buf *clean = &e->tokenizer->clean, *ranges = &e->tokenizer->ranges;

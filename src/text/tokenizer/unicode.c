@@ -12,7 +12,7 @@ bool whit_is_space(uint32_t code)
         code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
-/* Each general category has one bit; utf8proc numbers them from 0 (Cn) to 29 (Co). */
+/* Bit sets of general categories. utf8proc numbers the categories from 0 (Cn) to 29 (Co). */
 #define LETTERS                                                                                                        \
     (1u << UTF8PROC_CATEGORY_LU | 1u << UTF8PROC_CATEGORY_LL | 1u << UTF8PROC_CATEGORY_LT |                            \
      1u << UTF8PROC_CATEGORY_LM | 1u << UTF8PROC_CATEGORY_LO)
@@ -56,7 +56,7 @@ static bool is_punctuation(uint32_t code)
 
 bool whit_is_punctuation_unicode8(uint32_t code)
 {
-    /* Lists characters that are punctuation only in later Unicode versions. */
+    /* Characters that are punctuation only since later versions of Unicode. */
     static const uint32_t later[][2] = {
         {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},     {0xC84, 0xC84},
         {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},   {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59},
@@ -66,7 +66,7 @@ bool whit_is_punctuation_unicode8(uint32_t code)
         {0x11EF7, 0x11EF8}, {0x11F43, 0x11F4F}, {0x11FFF, 0x11FFF}, {0x12FF1, 0x12FF2}, {0x16E97, 0x16E9A},
         {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F},
     };
-    if (code == 0x166D) return true; /* a symbol since Unicode 12 */
+    if (code == 0x166D) return true; /* punctuation in Unicode 8, but a symbol since Unicode 12 */
     if (!is_punctuation(code)) return false;
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         if (code >= later[i][0] && code <= later[i][1]) return false;
@@ -76,13 +76,13 @@ bool whit_is_punctuation_unicode8(uint32_t code)
 bool whit_is_word(uint32_t code)
 {
     if (in_categories(code, WORDS)) return true;
-    /* The symbols with Other_Alphabetic (circled and squared letters) and the two joiners count, too. */
+    /* The symbols with Other_Alphabetic (circled and squared letters) and the two joiners also count. */
     return (code >= 0x24B6 && code <= 0x24E9) || (code >= 0x1F130 && code <= 0x1F149) ||
         (code >= 0x1F150 && code <= 0x1F169) || (code >= 0x1F170 && code <= 0x1F189) || code == 0x200C ||
         code == 0x200D;
 }
 
-/* Maps the bytes that do not stand for themselves, in order: 0-32, 127-160 and 173; 68 of them. */
+/* The bytes 0-32, 127-160 and 173, which are 68 in total, are mapped to U+0100 and above, in this order. */
 uint32_t whit_byte_symbol(uint8_t byte)
 {
     if (byte <= 0x20) return 0x100u + byte;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Implements Unigram segmentation (Kudo, 2018): a Viterbi pass over all entries that start at each character, found in
- * the trie. Ties and runs of unknown characters are handled as in `tokenizers`. WordPiece is here, too, since it walks
- * the trie the same way. */
+ * Implements Unigram segmentation (Kudo, 2018): a Viterbi pass over all entries that begin at each character, which are
+ * found in the trie. Equal scores and runs of unknown characters are treated as in `tokenizers`. WordPiece is
+ * implemented here too, because it uses the trie in the same way. */
 #include "tokenizer/models.h"
 
 #include "base/items.h"
 #include "base/utf8.h"
 
-typedef struct lattice_node { /* the best segmentation that ends at this byte */
+typedef struct lattice_node { /* the best segmentation of the bytes before this position */
     double score;
     int32_t id;
     uint32_t start;
-    uint32_t segment_end; /* end of the chosen segment that starts here */
+    uint32_t segment_end; /* end of the segment of the best path that begins at this position */
     bool reached;
 } lattice_node;
 
@@ -64,7 +64,7 @@ static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scra
     return WHIT_OK;
 }
 
-/* Adds one segment of the best path; an unknown run is one segment. */
+/* Appends the ids of one segment of the best path. A run of unknown characters is one segment. */
 static whit_status push_segment(const whit_tokenizer_view *view, const whit_model_scratch *scratch, const uint8_t *text,
                                 size_t n_bytes, whit_buf *ids, whit_error *error)
 {
@@ -87,7 +87,7 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
         return whit_fail_memory(error, "segmentation", (n_bytes + 1) * sizeof(lattice_node));
     lattice_node *best = WHIT_ITEMS(lattice_node, &scratch->nodes);
     WHIT_TRY(fill_lattice(view, scratch, piece, n_bytes, best, error));
-    /* The path is known from its end, so it is reversed. Adjacent unknown tokens are fused. */
+    /* The path is known from its end backwards. Adjacent unknown segments are fused. */
     uint32_t end = (uint32_t)n_bytes;
     bool unknown_after = false;
     for (uint32_t at = end; at > 0;) {
@@ -106,7 +106,8 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
     return WHIT_OK;
 }
 
-/* Finds the longest entry at the start of `text` below `node`. Returns its length, 0 if not found. */
+/* Finds the longest entry that `text` begins with, starting in the trie at `node`. Returns its length in bytes; 0 if
+ * there is none. */
 static size_t longest_entry(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
                             const whit_trie_node *trie, size_t n_nodes, const whit_trie_node *node, const uint8_t *text,
                             size_t n_bytes, int32_t *id)

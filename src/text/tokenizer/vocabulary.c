@@ -5,12 +5,13 @@
 #include "tokenizer/normalize.h"
 #include "tokenizer/scan.h"
 
-#define METASPACE       "\xE2\x96\x81"
-#define UNKNOWN_PENALTY 10.0 /* for Unigram: below the worst score, as in SentencePiece */
+#define METASPACE "\xE2\x96\x81"
+/* Unigram: how much the score of an unknown character is below the lowest score, as in SentencePiece. */
+#define UNKNOWN_PENALTY 10.0
 
-/* Lists the patterns for names in tokenizer.ggml.pre, which are applied one after the other. */
+/* Patterns for a name in tokenizer.ggml.pre; several patterns are applied one after the other. */
 typedef struct named_pattern {
-    const char *names; /* separated by spaces */
+    const char *names; /* all names for these patterns, separated by spaces */
     const char *patterns[4];
     bool ignore_merges, add_bos;
 } named_pattern;
@@ -72,8 +73,8 @@ whit_vocabulary whit_vocabulary_init(const char *name, whit_vocabulary_kind kind
                              .add_space_prefix = -1};
 }
 
-/* Returns GGUF's type of a token. A token that is known to end a turn is a control token whatever its file says, as in
- * llama.cpp: many files call it user-defined or even normal. Learned ranks spell bytes, never such a token. */
+/* Returns a token's type, as in GGUF. A token that is known to end a turn is always a control token, as in llama.cpp:
+ * many files call it user-defined or even normal. In tiktoken files (RANKS) all listed tokens are plain bytes. */
 static int32_t type_of(const whit_vocabulary *v, size_t id)
 {
     if (v->kind != WHIT_VOCABULARY_RANKS && whit_tokenizer_is_end_name(v->tokens[id].data, v->tokens[id].n_bytes))
@@ -84,7 +85,7 @@ static int32_t type_of(const whit_vocabulary *v, size_t id)
 static uint8_t flags_of(const whit_vocabulary *v, size_t id)
 {
     int32_t type = type_of(v, id);
-    /* Unigram never picks an unused piece; BPE may pass through one. */
+    /* Unigram never chooses an unused piece; in BPE it may be an intermediate result. */
     if (type == WHIT_TOKEN_UNUSED && v->kind == WHIT_VOCABULARY_UNIGRAM) return WHIT_TOKEN_UNUSED;
     switch (type) {
     case WHIT_TOKEN_NORMAL:
@@ -111,9 +112,9 @@ static const whit_config_token *documented(const whit_buf *list, size_t *n)
     return WHIT_ITEMS(const whit_config_token, list);
 }
 
-/* Applies the tokens of tokenizer_config.json and its like (`list`) to copies of the vocabulary's texts and types: a
- * special token becomes special, any other listed token is matched before the text is split, and an id that the
- * vocabulary only reserves gets its name. */
+/* Applies the tokens of tokenizer_config.json and similar files (`list`) to copies of the vocabulary's texts and types.
+ * A special token becomes special. Any other listed token becomes user-defined, so that it is found before the text is
+ * divided. An id that the vocabulary only reserves gets its text. */
 static whit_status amend(whit_vocabulary *v, const whit_buf *list, whit_buf *texts, whit_buf *types, whit_error *error)
 {
     size_t n;
@@ -142,7 +143,8 @@ static whit_status amend(whit_vocabulary *v, const whit_buf *list, whit_buf *tex
     return WHIT_OK;
 }
 
-/* Adds the tokens of `list` that the vocabulary lacks, and the flags by which its own tokens are matched in texts. */
+/* Adds the tokens of `list` that the vocabulary lacks, and the flags that say how listed tokens are matched in
+ * texts. */
 static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
                                      whit_error *error)
 {
@@ -163,14 +165,14 @@ static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit
                                                   special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER,
                                                   error));
         }
-        /* The later of equal texts counts. */
+        /* Of equal texts, the later one counts. */
         WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)token->id, token->text, token->n_bytes, false, flags,
                                               error));
     }
     return WHIT_OK;
 }
 
-/* Adds the added tokens: control tokens are special, user-defined ones are cut out of any text. */
+/* Adds the added tokens: control tokens as special ones, and user-defined tokens, which are found in any text. */
 static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
                              whit_error *error)
 {
@@ -197,7 +199,7 @@ static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabular
     header->pad = checked_id(v, v->pad);
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eot), error));
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eom), error));
-    /* The config is applied first, because it may name the tokens that are put around a text (BOS, EOS). */
+    /* The config is applied first, because it may name the tokens that are added around a text (bos, eos). */
     WHIT_TRY(whit_tokenizer_apply_config(builder, v->config, error));
     if (v->add_bos >= 0) add_bos = v->add_bos;
     if (add_bos && header->bos >= 0) WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->before, header->bos, error));
@@ -217,7 +219,7 @@ static whit_status add_plain(whit_tokenizer_builder *builder, whit_buf *steps, u
     return add_step(builder, steps, (whit_tokenizer_step){.kind = kind}, "", "", error);
 }
 
-/* Adds SentencePiece's normalizers in its order, and the decoder's steps that undo them. */
+/* Adds SentencePiece's normalizers in their order, and the decoder's steps that reverse them. */
 static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     const whit_tokenizer_step replace = {.kind = WHIT_STEP_REPLACE};
@@ -241,7 +243,7 @@ static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder, cons
     return WHIT_OK;
 }
 
-/* Returns the score of an unknown character. Only normal pieces count, as in SentencePiece: unused pieces that pad a
+/* Returns the score of an unknown character. As in SentencePiece only normal pieces count: unused pieces that fill up a
  * vocabulary may have -10,000. */
 static double unknown_score(const whit_vocabulary *v)
 {
@@ -301,7 +303,7 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
             v->name, (int)(pre.n_bytes < 80 ? pre.n_bytes : 80), pre.data);
     builder->header.model = v->kind == WHIT_VOCABULARY_RANKS ? WHIT_TOKENIZER_SPM : WHIT_TOKENIZER_BPE;
     builder->header.flags = WHIT_TOKENIZER_BYTE_LEVEL;
-    builder->first_merge_counts = true; /* as in llama.cpp; in `tokenizers` the last merge counts */
+    builder->first_merge_counts = true; /* as in llama.cpp; in `tokenizers` the last one counts */
     builder->has_scores = v->scores != NULL;
     if (pattern->ignore_merges || v->kind == WHIT_VOCABULARY_RANKS)
         builder->header.flags |= WHIT_TOKENIZER_IGNORE_MERGES;
@@ -319,8 +321,8 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
     return add_ids(builder, v, pattern->add_bos, error);
 }
 
-/* Restores the spelling of WordPiece's tokens: GGUF files mark the beginning of a word, tokenizer.json marks its other
- * parts ("##"). The texts are in `texts`, the list of them in `list`. */
+/* Restores the texts of WordPiece's tokens as tokenizer.json has them. GGUF files mark the tokens that begin a word,
+ * tokenizer.json marks the others ("##"). `texts` receives the texts, `list` the array of them. */
 static whit_status spell_words(whit_vocabulary *v, whit_buf *texts, whit_buf *list, whit_error *error)
 {
     size_t n_bytes = 0, at = 0;
