@@ -15,19 +15,21 @@
 #define TEXT_TOKENS   16384
 #define HELD_TOKENS   4096
 #define HELD_EVERY    8          /* every eighth window of the text is held out */
-#define VARIANT_BYTES (1u << 29) /* limit for the activations of all variants together */
-/* Descent has this number of sweeps. Error feedback alone is misleading: its errors are up to six times larger. */
-#define SWEEPS   2
-#define SPAN     2.2 /* candidates have from budget / SPAN to budget * SPAN bits */
-#define SWAPS    5   /* number of exchanges that are measured together */
-#define ROUNDS   2
-#define I8_SHARE (1.0 / 256) /* squared error of i8 relative to i4, whose steps are sixteen times larger */
+#define VARIANT_BYTES (1u << 29) /* limit of the memory for the activations of all variants together */
+/* Number of sweeps of descent after error feedback. Error feedback alone would be misleading, because its errors are up
+ * to six times larger. */
+#define SWEEPS 2
+#define SPAN   2.2 /* candidates have between budget / SPAN and budget * SPAN bits per weight */
+#define SWAPS  5   /* number of exchanges that are measured together */
+#define ROUNDS 2
+/* Assumed squared error of i8 relative to that of i4, whose steps are sixteen times larger. */
+#define I8_SHARE (1.0 / 256)
 
 static const struct candidate {
     const char *name;
     uint8_t codec, scale_type;
     uint16_t group;
-    float plane, outliers; /* share of the columns in the plane, share of the weights that are outliers */
+    float plane, outliers; /* share of the columns in the second sign plane; share of the weights that are outliers */
 } candidates[] = {
     {"b1", WHIT_CODEC_B1, WHIT_SCALE_F16, 128, 0, 0},
     {"b1 plane 12.5 %", WHIT_CODEC_B1, WHIT_SCALE_F16, 128, 0.125f, 0},
@@ -51,9 +53,9 @@ struct option {
     const struct candidate *row;
     whit_tensor_type type;
     whit_correction_sizes sizes;
-    double bits;  /* bits of the whole matrix */
-    double error; /* relative squared error of the outputs */
-    double loss;  /* estimated increase of the divergence */
+    double bits;  /* size of the whole matrix */
+    double error; /* squared error of the outputs, relative to the outputs' squares */
+    double loss;  /* estimated increase of the divergence by this option */
     whit_finished finished;
 };
 
@@ -61,9 +63,9 @@ struct matrix {
     uint32_t tensor;
     size_t elems;
     uint32_t n;
-    struct option options[N_CANDIDATES]; /* in the order of the table */
-    uint32_t reference;                  /* the option whose divergence is measured */
-    double kl;                           /* the measured divergence of the reference */
+    struct option options[N_CANDIDATES]; /* in the order of `candidates` */
+    uint32_t reference;                  /* index of the option whose divergence is measured */
+    double kl;                           /* measured divergence of the reference option */
     uint32_t chosen;
 };
 
@@ -72,12 +74,12 @@ struct choosing {
     whit_error *error;
     struct matrix *matrices;
     uint32_t n;
-    int32_t *matrix_of; /* (n_tensors) index into `matrices`; -1 if the tensor has only one type */
+    int32_t *matrix_of; /* (n_tensors) index into `matrices`; -1 if the tensor's type is not chosen here */
     double elems;
-    int32_t *ids[2]; /* tokens of the windows of the text, tokens of the held-out windows */
+    int32_t *ids[2]; /* [0]: tokens of the windows to fit to; [1]: tokens of the held-out windows */
     size_t n_ids[2], id_capacity;
-    /* Holds the option of each matrix in each measured variant (n_variants, n). NULL: in variant i only matrix i is
-     * rounded. */
+    /* (n_variants, n) option of each matrix in each variant that is measured. NULL: in variant i only matrix i is
+     * rounded, to its reference option. */
     const uint8_t *assigned;
     double done, part; /* share of the choice that is done, and the share that the current piece of work adds */
     double shown;      /* the last share that was told, which never falls */
@@ -93,10 +95,10 @@ static double budget_of(const struct choosing *c)
     return c->b->bits * c->elems;
 }
 
-/* ---- candidates of a matrix ---------------------------------------------------------------------- */
+/* ---- candidates for a matrix --------------------------------------------------------------------- */
 
-/* Returns whether a matrix can have the candidate's type; if so, sets the option's type and the sizes of its
- * corrections. */
+/* Returns whether a matrix can have the candidate's type. If so, sets the option's type, the sizes of its corrections,
+ * and its bits. */
 static bool make_type(const whit_source_tensor *tensor, const struct candidate *row, struct option *option)
 {
     const uint32_t n_cols = tensor->type.n_cols, n_rows = tensor->type.n_rows;
@@ -151,7 +153,8 @@ static whit_status add_matrices(struct choosing *c)
         double smallest = m->options[0].bits;
         for (uint32_t k = 0; k < m->n; k++) {
             if (m->options[k].bits < smallest) smallest = m->options[k].bits;
-            if (m->options[k].row->codec == WHIT_CODEC_L2 && !m->reference) m->reference = k; /* q2, or the first */
+            /* The first l2 option ("q2"), else option 0. */
+            if (m->options[k].row->codec == WHIT_CODEC_L2 && !m->reference) m->reference = k;
         }
         least += smallest;
         c->elems += (double)m->elems;
@@ -165,7 +168,8 @@ static whit_status add_matrices(struct choosing *c)
 
 /* ---- windows of the text -------------------------------------------------------------------------- */
 
-/* Splits the text: one window in eight is held out. A text of fewer windows is used for both purposes. */
+/* Divides the text into windows, of which one in eight is held out. If there are fewer than eight windows, all of them
+ * are used for both purposes. */
 static whit_status cut_text(struct choosing *c)
 {
     const whit_budget *b = c->b;
@@ -314,7 +318,8 @@ static const whit_tensor *choose_tensor(void *user, uint32_t variant, uint32_t t
     if (i < 0 || (!c->assigned && (uint32_t)i != variant)) return NULL;
     const struct matrix *m = &c->matrices[i];
     const struct option *option = &m->options[c->assigned ? c->assigned[(size_t)variant * c->n + i] : m->reference];
-    return option->finished.name[0] ? &option->finished.tensor : NULL; /* an option of i8 counts as exact */
+    /* An option of i8 is not packed: its error counts as zero here. */
+    return option->finished.name[0] ? &option->finished.tensor : NULL;
 }
 
 static whit_status measure(struct choosing *c, const uint8_t *assigned, uint32_t n, double *kl)
@@ -330,8 +335,8 @@ static whit_status measure(struct choosing *c, const uint8_t *assigned, uint32_t
     return status;
 }
 
-/* Measures the divergence caused by rounding each matrix, and estimates it for each of the matrix's options in
- * proportion to the error. */
+/* Measures the divergence that rounding each matrix to its reference option causes, and estimates that of its other
+ * options in proportion to their errors. */
 static whit_status estimate_losses(struct choosing *c)
 {
     double *kl = whit_zalloc_array(c->b->allocator, c->n, sizeof *kl);
@@ -378,11 +383,11 @@ static whit_status fill_knapsack(struct choosing *c)
     return status;
 }
 
-/* Describes an exchange of bits: matrix `up` gets more bits and matrix `down` fewer. */
+/* An exchange of bits: matrix `up` gets an option with more bits, matrix `down` one with fewer. */
 struct swap {
     uint32_t up, down;
     uint8_t up_option, down_option;
-    double price; /* estimated loss per bit */
+    double price; /* estimated increase of the divergence per bit that `up` gains */
 };
 
 static double chosen_bits(const struct choosing *c)
@@ -399,8 +404,8 @@ static bool was_tried(const struct swap *tried, uint32_t n_tried, uint32_t up, u
     return false;
 }
 
-/* Finds the cheapest exchange between two matrices that fits in the budget and was not tried; false if no exchange is
- * left. */
+/* Finds the exchange with the lowest price among those that were not tried and fit into the budget, where `room` is the
+ * number of unused bits. Returns false if there is none. */
 static bool find_swap(const struct choosing *c, double room, const struct swap *tried, uint32_t n_tried,
                       struct swap *best)
 {
@@ -423,8 +428,8 @@ static bool find_swap(const struct choosing *c, double room, const struct swap *
     return found;
 }
 
-/* Measures exchanges with all matrices rounded and keeps the best. *now is the divergence of the present choice, which
- * the first round measures. */
+/* Measures some exchanges with all matrices rounded, and makes the best one if it lowers the divergence. *now is the
+ * divergence of the resulting choice. */
 static whit_status try_swaps(struct choosing *c, struct swap *tried, uint32_t *n_tried, uint32_t *n_kept, double *now)
 {
     const whit_allocator *a = c->b->allocator;
@@ -438,7 +443,7 @@ static whit_status try_swaps(struct choosing *c, struct swap *tried, uint32_t *n
     for (uint32_t v = 0; v <= n; v++) {
         uint8_t *options = assigned + (size_t)v * c->n;
         for (uint32_t i = 0; i < c->n; i++) options[i] = (uint8_t)c->matrices[i].chosen;
-        if (v == n) break; /* the last variant is the present choice */
+        if (v == n) break; /* the last variant has no exchange */
         options[tried[first + v].up] = tried[first + v].up_option;
         options[tried[first + v].down] = tried[first + v].down_option;
     }

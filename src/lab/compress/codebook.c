@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds codebook entries. An entry is two bytes of four two-bit levels each, so the cost of an entry is the sum of two
- * values of a table. */
+ * Finds codebook entries. An entry consists of two bytes with four two-bit levels each. Its cost is therefore the sum
+ * of two values from a table with the costs of all bytes. */
 #include "compress/codebook.h"
 
 #include "kernels/codec_table.h"
@@ -9,8 +9,8 @@
 
 enum { HALF_COLS = 4, HALF_ENTRIES = 256, LEVELS = 3 };
 
-/* Holds the costs of the 256 halves of entries for four weights: the weighted sum of squared errors, and the least cost
- * of turning the sign of one of the four. */
+/* Costs of each of the 256 half entries for four weights. fit: the weighted sum of squared errors. turn: the smallest
+ * increase of it if the sign of one of the four is changed. */
 typedef struct half_costs {
     float fit[HALF_ENTRIES], turn[HALF_ENTRIES];
 } half_costs;
@@ -39,7 +39,7 @@ static void fill_half(const int8_t *levels, const float *w, const float *weights
                 }
 }
 
-/* Writes an entry with the signs of w; if `turns`, turns the sign that costs least. */
+/* Writes the codes of an entry, with the signs of w. `turns`: the sign whose change costs least is changed. */
 static void write_codes(const whit_codec_info *info, uint16_t entry, const float *w, const float *weights, float scale,
                         bool turns, int8_t *codes)
 {

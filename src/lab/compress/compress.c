@@ -21,13 +21,13 @@
 #include <limits.h>
 #include <stdio.h>
 
-#define LONGEST 512 /* the longest window in tokens */
-#define REPORTS 16  /* most reports per stage, including both variants of v and o */
-/* This version is incremented with every change of the solver that gives other results, so that a run never resumes
- * from another solver's matrices. */
+#define LONGEST 512 /* longest default window, in tokens */
+#define REPORTS 16  /* largest number of reports per layer, including both variants of v and o */
+/* Must be incremented with every change of the solver that changes its results, so that no run resumes with matrices of
+ * another solver. */
 #define SOLVER_VERSION 4
 
-/* A rotation must save this share of the error to be kept. Smaller savings are chance: most layers of prose-6M vary by
+/* Share of the error that a rotation must save to be kept. Smaller savings are chance: most layers of prose-6M vary by
  * 0.4 % in both directions. */
 #define LEAST_GAIN 0.02
 
@@ -42,22 +42,23 @@ struct compression {
     whit_stream stream;
     whit_work work;
     whit_budget_choice *choices; /* (n_tensors) the budget's choice for each tensor */
-    whit_buf choice_text;        /* report on the budget's choice */
-    whit_finished *finished;     /* by the source's tensor numbers; an unfinished tensor's name is empty */
-    bool has_form;               /* matrices get types of GGUF files */
-    char folder[PATH_MAX];       /* folder of OUT, for unnamed files (spool.h) */
+    whit_buf choice_text;        /* text about the budget's choice */
+    whit_finished *finished;     /* (n_tensors) finished matrices; the name is empty if a tensor is not finished */
+    bool has_form;               /* the codec is a type of GGUF files */
+    char folder[PATH_MAX];       /* folder of the finished file, for unnamed files (spool.h) */
     uint64_t began_ns;
     uint32_t layer;
-    /* These members are the state of the current layer: the rotation that is tried, whether the stream has the rotated
-     * weights, and the reports to be sent after the choice. */
+    /* State of the current layer: the rotation that is tried, whether the stream has the rotated weights, and the
+     * reports that are sent after the choice between the variants. */
     whit_rotation rotation;
     bool rotated;
     whit_compress_report reports[REPORTS];
     uint32_t n_reports;
-    /* These are the approximate multiply-adds of the current layer: all, done, and of the current piece of work. */
+    /* Approximate numbers of multiply-adds: of the current layer, of its finished pieces of work, and of the current
+     * piece. */
     double layer_cost, done_cost, work_cost;
-    double shown;      /* the largest share that was reported: repeated work does not lower it */
-    bool is_cancelled; /* the progress callback returned false */
+    double shown;      /* largest share that was reported; repeated work does not lower it */
+    bool is_cancelled; /* the progress callback has returned false */
 };
 
 unsigned whit_compress_stage_named(const char *name)
@@ -69,9 +70,10 @@ unsigned whit_compress_stage_named(const char *name)
     return 0;
 }
 
-/* ---- the type of a tensor in the file ------------------------------------------------------------------ */
+/* ---- types of tensors in the finished file -------------------------------------------------------------- */
 
-/* Changes the embedding and the head of a file for GGUF to q8_0 if their rows divide into its blocks of 32. */
+/* If the file is for GGUF, changes the embedding and the head to q8_0. Returns false if the tensor keeps its type, also
+ * because its rows do not divide into blocks of 32. */
 static bool change_table(const struct compression *c, const whit_source_tensor *tensor, whit_convert_change *to)
 {
     if (strncmp(tensor->name, "layers.", 7) == 0 || !c->has_form || tensor->type.layout != WHIT_LAYOUT_TILE16 ||
@@ -93,7 +95,8 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
     if (!whit_compress_is_layer_matrix(tensor)) return change_table(c, tensor, to);
     const whit_finished *finished = &c->finished[tensor - c->source->tensors];
     *to = (whit_convert_change){0};
-    if (whit_compress_type_of(&c->types, tensor, &to->type, c->error) != WHIT_OK) return false; /* checked before */
+    /* Cannot fail, since all types were checked before. */
+    if (whit_compress_type_of(&c->types, tensor, &to->type, c->error) != WHIT_OK) return false;
     if (finished->name[0]) {
         to->finished = &finished->tensor;
         to->digest = finished->digest;
@@ -103,7 +106,7 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
 
 /* ---- progress --------------------------------------------------------------------------------------- */
 
-/* Returns whether this process writes files; of several ranks only rank 0 does. */
+/* Returns whether this process writes files. Of several ranks, only rank 0 does. */
 static bool is_first(const struct compression *c)
 {
     return !c->options->ranks || !c->options->ranks->rank;
@@ -118,14 +121,15 @@ static whit_status progress(struct compression *c, double share)
     return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
 }
 
-/* Returns the approximate cost of a matrix: products with the Hessian of its inputs. */
+/* Returns the approximate cost of solving a matrix, in multiply-adds: products with the Hessian of its inputs. */
 static double cost_of_matrix(const whit_tensor_type *type)
 {
     const double products = 80;
     return products * type->n_rows * type->n_cols * type->n_cols;
 }
 
-/* Returns the approximate cost of the text before a stage: the Hessians, and running both streams for them. */
+/* Returns the approximate cost of running the text before a stage, in multiply-adds: computing the Hessians, and
+ * running both sides of the stream. */
 static double cost_of_text(const struct compression *c, const whit_layer_stage *stage)
 {
     const whit_tensor_type *type = &c->stream.params[0].items[stage->params[0]].type;
@@ -133,7 +137,7 @@ static double cost_of_text(const struct compression *c, const whit_layer_stage *
     return tokens * 2 * ((double)type->n_cols * type->n_cols + (double)c->stream.weight_elems / 2);
 }
 
-/* Returns the approximate cost of computing the text's activations after the layer. */
+/* Returns the approximate cost of computing the text's activations after the layer, in multiply-adds. */
 static double cost_of_advance(const struct compression *c)
 {
     return 2 * (double)c->stream.n_batches * c->stream.n_rows * (double)c->stream.weight_elems;
@@ -157,7 +161,7 @@ static whit_status spend(struct compression *c, double cost)
     return progress(c, ((double)c->layer + share) / c->source->config.n_layers);
 }
 
-/* Reports a share of the current work; the cost of this work is counted as done only at its end. */
+/* Reports the progress within the current piece of work. Its cost is added to done_cost only when it is finished. */
 static bool tell_work(void *user, double share)
 {
     struct compression *c = user;
@@ -167,14 +171,14 @@ static bool tell_work(void *user, double share)
     return status == WHIT_OK;
 }
 
-/* ---- a matrix ------------------------------------------------------------------------------------- */
+/* ---- solving a matrix ----------------------------------------------------------------------------- */
 
 static whit_finished *finished_of(const struct compression *c, int32_t param)
 {
     return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
 }
 
-/* Returns which part of the tried rotation a matrix is (v or o), or -1. */
+/* Returns which matrix of the tried rotation this is (WHIT_ROTATED_V or WHIT_ROTATED_O); -1 if neither. */
 static int rotated_part(const struct compression *c, int32_t param)
 {
     for (int i = 0; c->rotation.stream && i < WHIT_ROTATED_COUNT; i++)
@@ -182,14 +186,14 @@ static int rotated_part(const struct compression *c, int32_t param)
     return -1;
 }
 
-/* Reads a tensor's values as the file stores them, with the order of operations of the file's readers. */
+/* Decodes a tensor's values with the same order of operations as a reader of the file. */
 static void read_values(const whit_tensor *tensor, float *values)
 {
     for (int32_t row = 0; row < (int32_t)tensor->type.n_rows; row++)
         whit_codec_get_rows(tensor, &row, 1, values + (size_t)row * tensor->type.n_cols, tensor->type.n_cols);
 }
 
-/* Rounds a matrix to i8 or floats as the conversion will do later. Float matrices read unrounded inputs, also in a
+/* Rounds a matrix to i8 or floats as the conversion will do later. A float matrix reads unrounded inputs, even in a
  * W1.58A8 model. */
 static whit_status round_plainly(struct compression *c, int32_t param, const whit_tensor_type *type)
 {
@@ -254,7 +258,7 @@ static whit_status solve_matrix(struct compression *c, const whit_layer_stage *s
 
 /* ---- the rotation of v and o (rotate.h) ------------------------------------------------------------- */
 
-/* Starts the rotation if v and o of the layer are both solved, not only rounded. */
+/* Prepares the rotation if both v and o of the layer will be solved (and not only rounded to i8 or floats). */
 static whit_status begin_rotation(struct compression *c)
 {
     if (!(c->types.stages & WHIT_STAGE_ROTATION) || !whit_rotation_find(&c->stream, &c->rotation)) return WHIT_OK;
@@ -275,7 +279,7 @@ static void swap_variant(struct compression *c, int part)
     whit_rotation_swap_rounded(&c->rotation, part, finished_of(c, c->rotation.params[part]));
 }
 
-/* Sends the reports on the matrices that the file gets; `rotated` selects the rotated variant of v and o. */
+/* Sends the reports on the matrices that the file gets. `rotated`: the rotated variants of v and o were kept. */
 static void send_reports(struct compression *c, bool rotated)
 {
     for (uint32_t i = 0; i < c->n_reports; i++) {
@@ -289,10 +293,10 @@ static void send_reports(struct compression *c, bool rotated)
     c->n_reports = 0;
 }
 
-/* ---- a stage ---------------------------------------------------------------------------------------- */
+/* ---- solving a stage -------------------------------------------------------------------------------- */
 
-/* Returns the number of adjacent columns that the solver treats as one unit: the largest group that a matrix of the
- * stage needs; the groups of all others divide it. */
+/* Returns the number of adjacent columns that the solver treats as a unit: the largest group that a matrix of the stage
+ * needs. The groups of its other matrices divide this number. */
 static uint32_t stage_group(const struct compression *c, const whit_layer_stage *stage)
 {
     uint32_t group = 0;
@@ -314,7 +318,7 @@ static whit_status wanted_residual(const struct compression *c, const whit_layer
     return WHIT_OK;
 }
 
-/* Solves the matrices of a layer's experts. */
+/* Solves the matrices of the experts of a layer. */
 static whit_status run_expert_stage(struct compression *c, const whit_layer_stage *stage)
 {
     const whit_params *params = &c->stream.params[0];
@@ -387,7 +391,8 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
         if (status == WHIT_OK) status = solve_matrix(c, stage, i, &hessians, &factor, &type);
         if (status == WHIT_OK) status = spend(c, cost_of_matrix(&type));
         if (status != WHIT_OK || rotated_part(c, stage->params[i]) != WHIT_ROTATED_V) continue;
-        whit_rotation_swap_originals(&c->rotation); /* the other variant of v uses the same Hessian */
+        /* The rotated variant of v has the same inputs, and so the same Hessian. */
+        whit_rotation_swap_originals(&c->rotation);
         swap_variant(c, WHIT_ROTATED_V);
         c->rotated = true;
         status = solve_matrix(c, stage, i, &hessians, &factor, &type);
@@ -400,8 +405,9 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
     return status;
 }
 
-/* Tries v and o again with rotated weights after stage `o`, and keeps the better result. The original weights are
- * restored, so that a run resumed after this layer sees the same text. */
+/* Solves o again with rotated weights, after stage `o`; v's rotated variant was solved with its stage. Keeps the
+ * variant with the smaller error. The original side of the stream gets its weights back, so that a run that is resumed
+ * after this layer sees the same text. */
 static whit_status try_rotation(struct compression *c, const whit_layer_stage *stage)
 {
     WHIT_TRY(whit_stream_wake(&c->stream, c->error));
@@ -433,7 +439,8 @@ static whit_status solve_stage(struct compression *c, const whit_layer_stage *st
     return WHIT_OK;
 }
 
-/* Restores the values of a stage of a layer that an earlier run finished, as the file stores them. */
+/* Loads the matrices of a stage that an earlier run has finished into the stream, with the values that the file
+ * stores. */
 static whit_status restore_stage(struct compression *c, const whit_layer_stage *stage)
 {
     whit_status status = WHIT_OK;
@@ -451,8 +458,8 @@ static whit_status restore_stage(struct compression *c, const whit_layer_stage *
     return status;
 }
 
-/* Returns whether the resumed run had finished the current layer. If one matrix is finished, all of the layer's are,
- * since a record of the work file holds a layer. */
+/* Returns whether the resumed run had finished the current layer. A record of the work file contains a whole layer, so
+ * one finished matrix suffices. */
 static bool is_finished(const struct compression *c)
 {
     whit_layer_stage stage;
@@ -560,8 +567,8 @@ static void add_config(whit_hash *hash, const whit_config *config)
     }
 }
 
-/* Hashes everything that the finished matrices depend on: the solver's version, options, text, configuration and all
- * weights. */
+/* Hashes everything that the finished matrices depend on: the solver's version, the options, the text, the
+ * configuration and all weights. */
 static whit_status find_settings(const struct compression *c, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_compress_options *o = c->options;
@@ -627,8 +634,8 @@ static whit_status take_finished(void *user, whit_finished *finished, whit_error
     return status;
 }
 
-/* Waits until rank 0 has opened the work file, and refuses settings, including the weights, that differ from rank
- * 0's. */
+/* Waits until rank 0 has opened the work file. Fails if that failed, or if settings (options, text and weights) differ
+ * from those of rank 0. */
 static whit_status agree(struct compression *c, const uint8_t settings[WHIT_HASH_BYTES], whit_status status)
 {
     const whit_ranks *ranks = c->options->ranks;
@@ -669,7 +676,7 @@ static whit_status open_work(struct compression *c, const char *path)
     return status;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------- */
+/* ---- the whole model -------------------------------------------------------------------------------- */
 
 static bool all_finished(const struct compression *c)
 {
@@ -683,7 +690,7 @@ static bool all_finished(const struct compression *c)
     return true;
 }
 
-/* Chooses the types of the matrices within the budget. A resumed run repeats the choice with the same result. */
+/* Chooses the types of the matrices within the budget. A resumed run repeats this with the same result. */
 static whit_status choose_codecs(struct compression *c, uint32_t n_tokens, const whit_tensor_type *embed_type)
 {
     const whit_compress_options *o = c->options;
@@ -752,7 +759,7 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     return status;
 }
 
-/* Names the tensor that round_all is rounding, for tell_rounded, which reports a share of this tensor. */
+/* The tensor that round_all is rounding; tell_rounded reports its progress. */
 struct rounded_tensor {
     struct compression *c;
     uint32_t i;
@@ -764,8 +771,7 @@ static bool tell_rounded(void *user, double share)
     return progress(at->c, (at->i + share) / at->c->source->n_tensors) == WHIT_OK;
 }
 
-/* Rounds every matrix by itself; errors are weighted by the diagonal of an importance matrix if there is such a
- * matrix. */
+/* Rounds every matrix independently. If there is an importance matrix, its diagonal weights the errors. */
 static whit_status round_all(struct compression *c)
 {
     const whit_compress_options *o = c->options;
@@ -858,12 +864,12 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     if (!c.finished || !c.choices)
         return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
     whit_status status = WHIT_OK;
-    bool alone = options->method == WHIT_COMPRESS_RTN || options->imatrix; /* each matrix is rounded by itself */
+    bool alone = options->method == WHIT_COMPRESS_RTN || options->imatrix; /* each matrix is rounded independently */
     if (!alone || options->imatrix || options->u8_scales || c.has_form) {
         status = whit_pool_open(options->n_threads, allocator, &c.pool, error);
         if (status == WHIT_OK) status = alone ? round_all(&c) : solve_all(&c, &convert, path);
         whit_pool_close(c.pool);
-    } else { /* the conversion rounds row by row and keeps no matrix in memory */
+    } else { /* the conversion rounds row by row and has no whole matrix in memory */
         convert.progress = tell_rounding;
     }
     if (status == WHIT_OK && is_first(&c)) status = write_file(&c, &convert, path);

@@ -5,7 +5,7 @@
 #include "compress/outliers.h"
 #include "compress/plane.h"
 
-#define TURNS 2 /* rounds of refining codes and plane alternately */
+#define TURNS 2 /* rounds in which the codes and the plane are refined alternately */
 
 struct correction {
     whit_solve *solve;
@@ -13,11 +13,11 @@ struct correction {
     whit_pool *pool;
     const whit_allocator *allocator;
     whit_error *error;
-    const float *target, *held_target; /* target of the sum of codes and corrections */
+    const float *target, *held_target; /* targets of the sum of codes and corrections */
     size_t m, n;
     float *fixed;     /* (m, n) sum of the corrections found so far */
     float *left;      /* (m, n) target - fixed */
-    float *held_left; /* (m, n) held_target - fixed; NULL without held-out tokens */
+    float *held_left; /* (m, n) held_target - fixed H of held-out tokens; NULL without held-out tokens */
     float *sum;       /* (m, n) sum of codes and corrections */
 };
 
@@ -32,7 +32,7 @@ static void multiply_square(const struct correction *c, const float *a, const fl
     whit_blas_share(c->blas, c->pool, &product);
 }
 
-/* Continues the descent of the codes while the corrections are fixed. */
+/* Continues the descent of the codes, with the target reduced by the corrections found so far. */
 static whit_status go_on(struct correction *c)
 {
     whit_solve *s = c->solve;
@@ -102,7 +102,7 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
     *n_outliers = s.n;
     if (status == WHIT_OK && s.n) {
         for (int sign = 1; status == WHIT_OK && sign >= -1;
-             sign -= 2) { /* added for the descent, then subtracted, as their values are refitted below */
+             sign -= 2) { /* added for the descent, then subtracted again, since their values are refitted below */
             for (size_t i = 0; i < s.n; i++)
                 c->fixed[s.list[i].row * c->n + s.list[i].col] +=
                     (float)(sign * s.list[i].value) * s.scales[s.list[i].row / WHIT_TILE_ROWS];
@@ -133,7 +133,7 @@ static whit_status add_low_rank(struct correction *c, uint32_t rank, whit_buf *p
     return go_on(c);
 }
 
-/* Returns tr(D H D^T), the error of the difference D. */
+/* Returns tr(D H D^T), the squared error of the outputs for a difference D of the weights. */
 static double weigh(const struct correction *c, const float *d, float *product)
 {
     double sum = 0;

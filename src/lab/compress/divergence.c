@@ -9,10 +9,10 @@ struct measuring {
     whit_variant_fn *choose;
     void *user;
     uint32_t n;
-    size_t elems;     /* floats in a variant's activations */
-    float **x;        /* (n) activations of each variant; NULL while they equal the original's */
-    float *logits;    /* logits of the original for a batch */
-    int32_t *targets; /* (n_rows) next tokens */
+    size_t elems;     /* number of floats of a variant's activations */
+    float **x;        /* (n) activations of each variant; NULL as long as they equal the original's */
+    float *logits;    /* logits of the original model for a batch */
+    int32_t *targets; /* (n_rows) the token after each token */
     const whit_tensor *current;
     float *values;
     whit_within within;     /* receives the share of the whole measurement */
@@ -43,7 +43,8 @@ static void decode_rows(void *context, uint32_t worker, uint32_t begin, uint32_t
         whit_codec_get_rows(m->current, &row, 1, m->values + (size_t)row * n_cols, n_cols);
 }
 
-/* Puts a variant's matrices of the current layer on the compressed side; *own tells whether the variant changes any. */
+/* Loads a variant's matrices of the current layer on the compressed side of the stream. *own: at least one differs from
+ * the original. */
 static void set_values(struct measuring *m, uint32_t variant, bool *own)
 {
     const whit_stream *s = m->s;

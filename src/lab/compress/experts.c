@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-#define HESSIAN_BYTES_MAX ((size_t)1 << 30) /* limit for the sums of the experts that are solved at the same time */
+/* Limit of the memory for the sums of the experts that are solved at the same time. */
+#define HESSIAN_BYTES_MAX ((size_t)1 << 30)
 
-/* Solves the rows of one expert in one matrix. */
+/* Solves the rows that belong to one expert in one tensor. */
 static whit_status solve_rows(const whit_expert_stage *s, whit_expert_matrix *m, uint32_t expert, double share,
                               whit_hessian_pair *hessians, const whit_factor *factor, whit_error *error)
 {
@@ -36,7 +37,7 @@ static whit_status solve_rows(const whit_expert_stage *s, whit_expert_matrix *m,
     return status;
 }
 
-/* Sets the Hessian to the identity, for which solving is plain rounding. */
+/* Sets the Hessian to the identity, with which solving means rounding to the nearest levels. */
 static void set_identity(whit_hessian_pair *pair)
 {
     const size_t n = pair->text.n;
@@ -64,8 +65,9 @@ static whit_status solve_expert(whit_expert_stage *s, whit_hessian_experts *h, u
     return status;
 }
 
-/* Returns the bytes of an expert's sums, of the text and of held-out tokens. On several ranks the nodes of the trees
- * are included: one node for each power of two of batches and two more. All ranks get the same number. */
+/* Returns the memory that one expert's sums need, including those of held-out tokens. With several ranks, this includes
+ * the nodes of the trees: one node for each power of two up to the number of batches, and two more. The result is the
+ * same on all ranks. */
 static size_t count_bytes(const whit_expert_stage *s)
 {
     const whit_stream *stream = s->stream;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Solves the matrices of a layer's experts. Each expert is solved by itself against the Hessian of the tokens that the
- * compressed model routes to it, each weighted by the square of its weight in the sum over experts. An expert that saw
- * few tokens is shrunk towards the mean over all pairs of the layer, as if it had seen n_cols / 8 more of that kind
- * (the shrinkage of Ledoit, Wolf 2004, with a fixed number of tokens). An expert that saw none is rounded plainly. */
+ * Solves the matrices of a layer's experts. Each expert is solved on its own, with the Hessian of the tokens that the
+ * compressed model routes to it. A token counts with the square of its weight in the sum over experts. If an expert
+ * received few tokens, its Hessian is shrunk towards the mean over all (token, expert) pairs of the layer, as if it had
+ * received n_cols / 8 more average tokens (the shrinkage of Ledoit, Wolf 2004, with a fixed number of tokens). An
+ * expert without tokens is rounded to the nearest levels. */
 #ifndef WHIT_COMPRESS_EXPERTS_H
 #define WHIT_COMPRESS_EXPERTS_H
 
@@ -10,30 +11,31 @@
 #include "compress/hessian.h"
 
 typedef struct whit_expert_matrix {
-    int32_t param;            /* the stacked matrix */
-    whit_tensor_type type;    /* type of all rows, which must be one that the solver rounds */
-    whit_finished *finished;  /* out */
-    double error_gptq, error; /* out: means over the experts that received tokens, weighted by their number of tokens */
-    uint32_t sweeps;          /* out: the highest number of sweeps that an expert took */
+    int32_t param;            /* the tensor with the matrices of all experts, one below the other */
+    whit_tensor_type type;    /* type of the whole tensor; the solver must support it */
+    whit_finished *finished;  /* output */
+    double error_gptq, error; /* output: means over the experts that received tokens, weighted by the number of
+                               * tokens */
+    uint32_t sweeps;          /* output: largest number of sweeps of an expert */
 } whit_expert_matrix;
 
 typedef struct whit_expert_stage {
     whit_stream *stream;
     const whit_blas *blas;
-    unsigned stages; /* whit_compress_stage bits */
-    whit_ref input;  /* the value that the matrices read */
-    /* The sum over a token's experts is added to this residual stream. The solution also compensates the error that
-     * this stream already has; 0: it does not. */
+    unsigned stages; /* bits of whit_compress_stage */
+    whit_ref input;  /* the value that the matrices multiply */
+    /* The residual stream that the sum over a token's experts is added to. The solution then also compensates the error
+     * that this stream has already; 0: it does not. */
     whit_ref residual;
     uint32_t n_experts, group;
     uint32_t n;
     whit_expert_matrix matrices[8];
-    whit_within within; /* receives the share of the experts that is solved */
-    uint32_t n_unseen;  /* out: experts that saw no token */
+    whit_within within; /* receives the progress, as a share of the experts */
+    uint32_t n_unseen;  /* output: number of experts that received no token */
 } whit_expert_stage;
 
-/* Solves all experts, as many at a time as their Hessians fit into 1 GiB: the text is run again for the next ones. On
- * failure no matrix is finished. */
+/* Solves all experts. As many are solved at a time as have Hessians that fit into 1 GiB; then the text is run again for
+ * the next ones. On failure no matrix is finished. */
 whit_status whit_experts_solve(whit_expert_stage *stage, whit_error *error);
 
 #endif

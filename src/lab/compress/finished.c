@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define DIGEST_ROWS 16
-#define LEAST_SPOOL (64 << 10) /* fewer bytes stay in memory */
+#define LEAST_SPOOL (64 << 10) /* smaller parts stay in memory */
 
 static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_error *error)
 {
@@ -31,7 +31,7 @@ static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_e
     return WHIT_OK;
 }
 
-/* Refuses scales beyond f16, whose largest value is 65,504, in the n_rows rows from row_begin. */
+/* Checks that no scale in the n_rows rows from row_begin on exceeds 65,504, the largest f16. */
 static whit_status check_scales(const char *name, const whit_tensor_type *type, uint32_t row_begin, uint32_t n_rows,
                                 const whit_rows *rows, whit_error *error)
 {

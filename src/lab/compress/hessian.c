@@ -41,10 +41,11 @@ struct weigh_job {
     float *x, *other;
     const float *weights; /* (n_rows) weight of each row */
     size_t width;
-    bool subtract; /* only other - x is needed, so x is left as it is */
+    bool subtract; /* `x` is not needed any more, so it stays unchanged */
 };
 
-/* Replaces `other` by other - x, then multiplies the rows of both by the square roots of their weights. */
+/* Replaces `other` by other - x. Then multiplies the rows of both by the square roots of their weights, if there are
+ * weights. */
 static void weigh_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     (void)worker;
@@ -78,7 +79,7 @@ static void add_product(const whit_blas *blas, whit_pool *pool, const float *a, 
                                     .ldc = n_b});
 }
 
-/* Returns the later of two values in the order of computation; the block's input precedes all others. */
+/* Returns whichever of two values is computed later. The block's input is computed first. */
 static whit_ref later(const whit_graph *block, whit_ref a, whit_ref b)
 {
     for (uint32_t i = block->n_nodes; i-- > 0;)
@@ -108,8 +109,7 @@ static whit_status check_finite(const whit_stream *s, const whit_hessian *hessia
 
 /* ---- sums over batches ------------------------------------------------------------------------- */
 
-/* Describes the sums for one input: the values and weights they are computed from, and the trees that add them over
- * ranks. */
+/* The sums for one input: what they are computed from, and the trees that add them over several ranks. */
 struct sums {
     whit_hessian_pair *pair;
     whit_stream *stream;
@@ -117,7 +117,7 @@ struct sums {
     whit_ref value, residual, until;
     const float *row_weights;
     bool is_held_out;   /* some batches are held out */
-    whit_tree trees[2]; /* sums of the text's batches and of held-out batches, if there are ranks */
+    whit_tree trees[2]; /* with ranks: trees for the sums of the text's batches and of the held-out batches */
 };
 
 static size_t count_values(const whit_hessian *h)
@@ -125,7 +125,7 @@ static size_t count_values(const whit_hessian *h)
     return (size_t)h->n * h->n * (h->shift ? 2 : 1) + (size_t)h->n_out * h->n;
 }
 
-/* Returns a Hessian with the shape of `shape` in the values of a tree's node. */
+/* Returns a Hessian that has the shape of `shape` and whose sums are in `values`, the memory of a tree's node. */
 static whit_hessian hessian_in(float *values, const whit_hessian *shape)
 {
     const size_t square = (size_t)shape->n * shape->n;
@@ -139,7 +139,7 @@ static whit_hessian hessian_in(float *values, const whit_hessian *shape)
     return h;
 }
 
-/* Runs a batch and adds its products to a Hessian. */
+/* Runs a batch and adds its products to the Hessian `to`. */
 static void add_batch_products(const struct sums *sums, uint32_t batch, const whit_hessian *to)
 {
     whit_stream *s = sums->stream;
@@ -160,12 +160,12 @@ static void add_batch_products(const struct sums *sums, uint32_t batch, const wh
                              .weights = weights,
                              .width = n_out,
                              .subtract = true};
-    if (sums->residual != sums->value) /* otherwise the first call has computed the losses */
+    if (sums->residual != sums->value) /* weigh_rows above has not computed them already */
         whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
     add_product(blas, s->pool, job.other, n_out, x, n, s->n_rows, to->lost);
 }
 
-/* Sums the batches in order, if this process works alone. */
+/* Adds the sums of all batches in their order. Used if there is only one process. */
 static void sum_here(const struct sums *sums)
 {
     const uint32_t n_batches = sums->stream->n_batches;
@@ -176,7 +176,7 @@ static void sum_here(const struct sums *sums)
     }
 }
 
-/* Returns an empty node for the sums of a batch, which whit_tree_add then adds; NULL if memory runs out. */
+/* Returns a zeroed node for the sums of a batch, which whit_tree_add adds afterwards; NULL if memory is exhausted. */
 static whit_tree_node *node_of_batch(whit_tree *tree, const whit_stream *s, uint32_t batch, bool is_held_out)
 {
     whit_tree_node *node = whit_tree_next(tree);
@@ -188,7 +188,8 @@ static whit_tree_node *node_of_batch(whit_tree *tree, const whit_stream *s, uint
     return node;
 }
 
-/* Sums this rank's batches, each separately, in a tree (train/tree.h), and then the sums of all ranks. */
+/* Computes the sums of each of this rank's batches, adds them in a tree (train/tree.h), and then adds the sums of all
+ * ranks. */
 static whit_status sum_on_ranks(struct sums *sums, whit_error *error)
 {
     whit_stream *s = sums->stream;
@@ -226,7 +227,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
                         .blas = blas,
                         .value = value,
                         .residual = residual,
-                        .until = later(&s->block, value, residual), /* some models compute it after the matrix */
+                        .until = later(&s->block, value, residual), /* some models compute `residual` after `value` */
                         .row_weights = row_weights,
                         .is_held_out = whit_stream_is_held(s, 7)};
     *pair = (whit_hessian_pair){.allocator = s->allocator};
@@ -251,10 +252,10 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
 
 /* ---- experts -------------------------------------------------------------------------------------- */
 
-#define SHRINK_SHARE 0.125 /* weight of the mean over all pairs, in tokens per column */
-#define COUNT_LOW    4096  /* base of a count of pairs as two floats, each exact up to 2^24 */
+#define SHRINK_SHARE 0.125 /* weight of the mean over all pairs, in tokens per column of the matrix */
+#define COUNT_LOW    4096  /* a count of pairs is stored as two floats in base 4096, which are exact up to 2^24 */
 
-/* Holds the state of whit_hessian_gather_experts, without its results. */
+/* State of whit_hessian_gather_experts, apart from its results. */
 struct gathering {
     whit_hessian_experts *experts;
     whit_stream *stream;
@@ -262,9 +263,9 @@ struct gathering {
     whit_ref value, until;
     bool moved;
     uint32_t n;
-    whit_hessian_pair all;  /* h over all pairs of the layer */
-    uint64_t n_all[2];      /* number of pairs of the text and of held-out tokens */
-    float *weights, *other; /* squared weights (pairs of a batch); the original's rows (pairs, n) */
+    whit_hessian_pair all;  /* h over the pairs of all experts */
+    uint64_t n_all[2];      /* number of these pairs of the text, and of held-out tokens */
+    float *weights, *other; /* squared weights of a batch's pairs; rows (pairs, n) of the original model */
     float *losses;          /* (pairs, n_out) residual loss of each pair; NULL if not needed */
 };
 
@@ -300,8 +301,7 @@ static void close_gathering(struct gathering *g)
     whit_hessian_free(&g->all);
 }
 
-/* Returns the original model's pair of a token and an expert, or -1 if the original routes the token to other
- * experts. */
+/* Returns the original model's row for a token and an expert; -1 if the original does not route the token to it. */
 static int64_t find_pair(const whit_tape_pairs *p, uint32_t token, uint32_t expert)
 {
     for (uint32_t i = 0; i < p->n_used; i++) {
@@ -311,7 +311,8 @@ static int64_t find_pair(const whit_tape_pairs *p, uint32_t token, uint32_t expe
     return -1;
 }
 
-/* Fills in the weights and the original's rows for the pairs of the batch that was run last. */
+/* Sets the weights and the original's rows for the pairs of the current batch. A pair that the original lacks gets its
+ * own row, so that x' - x is 0. */
 static void match_pairs(const struct gathering *g)
 {
     const whit_tape_pairs *pairs = &g->stream->tape[1].pairs, *originals = &g->stream->tape[0].pairs;
@@ -327,8 +328,8 @@ static void match_pairs(const struct gathering *g)
         }
 }
 
-/* Divides the residual stream's loss at each token among the token's pairs in proportion to their squared weights,
- * which changes the experts least if their inputs have equal lengths. */
+/* Divides each token's residual loss among the token's pairs, in proportion to their squared weights. If the experts'
+ * inputs have equal lengths, this changes the experts least. */
 static void divide_losses(const struct gathering *g)
 {
     const whit_tape_pairs *pairs = &g->stream->tape[1].pairs;
@@ -352,14 +353,14 @@ static size_t square_of(const struct gathering *g)
     return (size_t)g->n * g->n;
 }
 
-/* Returns how many floats the sums of one expert have (h, shift, lost). */
+/* Returns the number of floats of one expert's sums (h, shift, lost). */
 static size_t expert_values(const struct gathering *g)
 {
     return square_of(g) * (g->moved ? 2 : 1) + (size_t)g->experts->n_out * g->n;
 }
 
-/* Returns the number of a tree node's sums: h of all pairs, and the sums of each expert. On ranks, counts of pairs
- * follow the sums: of all experts and of each expert, as two floats each. */
+/* Returns the number of floats of the sums in a tree's node: h over all pairs, and the sums of each expert. With ranks,
+ * the counts of pairs follow them as two floats each: of all experts together, and of each expert. */
 static size_t count_sums(const struct gathering *g)
 {
     return square_of(g) + g->experts->n * expert_values(g);
@@ -370,8 +371,8 @@ static float *node_counts(const struct gathering *g, float *node)
     return node + count_sums(g);
 }
 
-/* Returns sum i: sum 0 is over all pairs, sum i over the pairs of expert i - 1. It lies in the node of a tree, or in
- * this process's own memory if node is NULL. */
+/* Returns sum i: 0 is over all pairs, i > 0 over the pairs of expert i - 1. It is in the memory of a tree's node, or,
+ * if `node` is NULL, in the results of this process. */
 static whit_hessian sum_of(const struct gathering *g, float *node, bool held, uint32_t i)
 {
     if (!node) {
@@ -391,7 +392,7 @@ static void add_count(struct gathering *g, bool held, uint32_t i, uint64_t n)
         g->experts->n_pairs[i - 1] += n;
 }
 
-/* Runs a batch and adds its products to the sums. */
+/* Runs a batch and adds its products to the sums in `node` (NULL: this process's results). */
 static void add_batch(struct gathering *g, uint32_t batch, float *node)
 {
     whit_stream *s = g->stream;
@@ -423,7 +424,7 @@ static void add_batch(struct gathering *g, uint32_t batch, float *node)
     }
 }
 
-/* Copies the sums over all ranks out of a tree's node. */
+/* Copies the sums of all ranks from a tree's node to the results. */
 static void take_sums(struct gathering *g, bool held, float *node)
 {
     for (uint32_t i = 0; i < g->experts->n + 1; i++) {
@@ -457,7 +458,7 @@ static whit_status sum_experts_on_ranks(struct gathering *g, whit_tree trees[2],
     return WHIT_OK;
 }
 
-/* Adds the mean over all pairs with the weight of n_cols / 8 pairs. */
+/* Adds the mean over all pairs to an expert's h, with the weight of n_cols / 8 pairs. */
 static void shrink(const struct gathering *g, whit_hessian *hessian, const whit_hessian *all, uint64_t n_all)
 {
     const size_t square = (size_t)g->n * g->n;
@@ -486,7 +487,8 @@ whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stre
         for (int i = 0; i < 2; i++) whit_tree_close(&trees[i]);
     } else {
         for (uint32_t batch = 0; status == WHIT_OK && batch < s->n_batches; batch++) {
-            /* If the caller ends the work here, the sums are not used: the experts' solver is told so as well. */
+            /* The result may be ignored: if the caller ends the work, the experts' solver is told so too and does not
+             * use the sums. */
             (void)whit_within_tell(&s->within, (double)batch / s->n_batches);
             add_batch(&g, batch, NULL);
         }

@@ -6,8 +6,8 @@
 
 #define UNITS 65536
 
-/* Solves the knapsack for the first items, then one item more, and so on: least[b] is the least loss at a cost of at
- * most b units, and picks (n, UNITS + 1) has the item's option in that solution, or 255 if the cost cannot be met. */
+/* Solves the problem for the first item, the first two, and so on. least[b] is the smallest loss with a cost of at most
+ * b units. picks (n, UNITS + 1) is the item's option in that solution, or 255 if there is no solution. */
 static void fill_table(const whit_knapsack *k, double unit, double *least, double *before, uint8_t *picks)
 {
     for (uint32_t b = 0; b <= UNITS; b++) least[b] = 0;
@@ -29,8 +29,8 @@ static void fill_table(const whit_knapsack *k, double unit, double *least, doubl
     }
 }
 
-/* Chooses the cheapest option of each item and, among equally cheap options, the option with the least loss; returns
- * the cost. */
+/* Chooses the cheapest option of each item, and of equally cheap ones that with the smallest loss. Returns the total
+ * cost. */
 static double choose_cheapest(const whit_knapsack *k, uint8_t *chosen)
 {
     double sum = 0;
@@ -45,7 +45,7 @@ static double choose_cheapest(const whit_knapsack *k, uint8_t *chosen)
     return sum;
 }
 
-/* Makes single changes within `room`, each time the change that saves most loss. */
+/* Changes single options as long as the additional cost fits into `room`, each time the one that saves most loss. */
 static void spend_rest(const whit_knapsack *k, double room, uint8_t *chosen)
 {
     for (;;) {
@@ -84,7 +84,8 @@ whit_status whit_knapsack_solve(const whit_knapsack *k, double budget, uint8_t *
     } else {
         const double unit = budget / UNITS;
         fill_table(k, unit, least, before, picks);
-        if (k->n && isfinite(least[UNITS])) /* otherwise only rounded costs fit: the cheapest options stay */
+        /* Otherwise the cheapest options only fit without rounding up, and stay chosen. */
+        if (k->n && isfinite(least[UNITS]))
             for (uint32_t i = k->n, b = UNITS; i-- > 0;) {
                 chosen[i] = picks[(size_t)i * n_units + b];
                 b -= (uint32_t)ceil(k->costs[i * k->stride + chosen[i]] / unit);

@@ -8,10 +8,11 @@
 
 #define ROUNDS       10
 #define GRID_ROUNDS  3
-#define TINIEST      6e-8f /* the smallest f16 above zero */
+#define TINIEST      6e-8f /* smallest positive f16 */
 #define LARGEST_BYTE 230
 
-/* Returns whether the levels of a type are multiples of one scale, without trits and signs (a grid). */
+/* Returns whether the levels of a type are multiples of one scale, with more than the levels of trits or signs (a
+ * grid). */
 static bool is_grid(const whit_tensor_type *type)
 {
     return type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_N4 || whit_scale_in_superblocks(type->scale_type);
@@ -109,7 +110,8 @@ uint32_t whit_levels_shared_groups(const whit_tensor_type *type)
     return whit_scale_in_superblocks(type->scale_type) ? WHIT_SUPER_COLS / type->group : 0;
 }
 
-/* Finds the range of the integers that store scales in GGUF's types: six bits, except in Q6_K. */
+/* Finds the range of the integers that store the scales of GGUF's types: four bits (K4), signed eight bits in Q6_K
+ * (i6), otherwise six bits. */
 static void number_range(const whit_tensor_type *type, float *least, float *most)
 {
     *least = 0, *most = type->scale_type == WHIT_SCALE_K4 ? 15 : 63;
@@ -133,7 +135,7 @@ void whit_levels_store(const whit_tensor_type *type, const float scales[2], cons
         stored[0] = nearest_multiple(scales[0], factors[0], 1, 255);
         if (has_second) stored[1] = nearest_multiple(scales[1], factors[1], 0, 255);
         return;
-    case WHIT_SCALE_ODD4: { /* the scale has no sign, because levels lie on both sides of zero */
+    case WHIT_SCALE_ODD4: { /* the scale has no sign, since the levels are symmetric */
         float eighth = factors[0] * 0.125f;
         stored[0] = eighth + nearest_multiple(fabsf(scales[0]) - eighth, 2 * eighth, 0, 15);
         return;
@@ -215,7 +217,8 @@ void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const 
 
 /* ---- fitting ----------------------------------------------------------------------------------- */
 
-/* Does one round of fitting scales to the present codes by least squares; returns the error before the round. */
+/* Assigns each element to its nearest level, and then fits the scales to these assignments by least squares. Returns
+ * the error before that. */
 static double refit(const whit_tensor_type *type, const float *w, const float *weights, size_t n, float scales[2])
 {
     whit_levels levels = whit_levels_at(type, scales);
@@ -232,7 +235,7 @@ static double refit(const whit_tensor_type *type, const float *w, const float *w
     bool solved = whit_levels_have_second(type) && determinant > 1e-9 * ff * ss;
     if (solved) {
         float both[2] = {(float)((ss * fw - fs * sw) / determinant), (float)((ff * sw - fs * fw) / determinant)};
-        solved = !has_minimum(type) || both[1] >= 0; /* offsets are never positive */
+        solved = !has_minimum(type) || both[1] >= 0; /* the offset -b is never positive */
         if (solved) scales[0] = both[0], scales[1] = both[1];
     }
     if (!solved && ff > 0) {
@@ -242,8 +245,8 @@ static double refit(const whit_tensor_type *type, const float *w, const float *w
     return error;
 }
 
-/* Computes start number s of a grid's scales: the outermost level lies at the largest weight or near it, for each of
- * the two signs. The result is false after the last start. */
+/* Computes starting point number s for the scales of a grid: the outermost level is at the largest weight or near it,
+ * with either sign. Returns false after the last starting point. */
 static bool find_start(const whit_tensor_type *type, const float *w, size_t n, uint32_t s, float scales[2])
 {
     static const float shares[] = {1.0f, 0.9f, 0.8f, 0.7f, 1.1f};
@@ -304,7 +307,8 @@ void whit_levels_fit(const whit_tensor_type *type, const float *w, const float *
             best = error;
             found[0] = scales[0], found[1] = scales[1];
         }
-        if (type->codec == WHIT_CODEC_B1) break; /* the codes of b1 do not depend on the scale */
+        /* The codes of b1 do not depend on the scale, so one starting point suffices. */
+        if (type->codec == WHIT_CODEC_B1) break;
     }
     whit_levels_store(type, found, factors, stored);
 }

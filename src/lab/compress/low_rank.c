@@ -12,10 +12,10 @@ struct pair {
     whit_pool *pool;
     size_t m, n, r;
     const float *d, *h;
-    float *a, *b;          /* A (r, n), B (m, r) */
-    float *ah;             /* (r, n) A H */
-    float *dx;             /* (max(m, n), r) scratch */
-    float *square, *other; /* (r, r) scratch */
+    float *a, *b;          /* A (r, n); B (m, r) */
+    float *ah;             /* A H (r, n) */
+    float *dx;             /* scratch (max(m, n), r) */
+    float *square, *other; /* scratch (r, r) */
     float *scratch;
 };
 
@@ -26,13 +26,13 @@ static void multiply_pair(const struct pair *p, bool transpose_a, bool transpose
     whit_blas_share(p->blas, p->pool, &product);
 }
 
-/* Replaces `square` by U with inverse(square) = U^T U; false if this is impossible. */
+/* Replaces `square` by the upper triangular U with inverse(square) = U^T U. Returns false if that is not possible. */
 static bool invert(struct pair *p)
 {
     return whit_cholesky_of_inverse(p->blas, p->pool, p->square, p->other, p->r, p->scratch, NULL, NULL);
 }
 
-/* Computes the best B for the present A; false if the equations cannot be solved. */
+/* Computes the best B for the current A. Returns false if the equations cannot be solved. */
 static bool fit_b(struct pair *p)
 {
     multiply_pair(p, false, false, p->a, p->h, p->r, p->n, p->n, p->ah);
@@ -44,7 +44,7 @@ static bool fit_b(struct pair *p)
     return true;
 }
 
-/* Computes the best A for the present B; false if the equations cannot be solved. */
+/* Computes the best A for the current B. Returns false if the equations cannot be solved. */
 static bool fit_a(struct pair *p)
 {
     multiply_pair(p, true, false, p->b, p->b, p->r, p->r, p->m, p->square);
@@ -57,8 +57,8 @@ static bool fit_a(struct pair *p)
     return true;
 }
 
-/* Quantises `values` to int8 rows, which it allocates in *rows, and replaces the values by the dequantised ones; false
- * if memory runs out. */
+/* Rounds `values` to int8 rows, which are allocated in *rows, and replaces them by the rounded values. Returns false if
+ * memory is exhausted. */
 static bool round_rows(const whit_tensor_type *type, float *values, whit_rows *rows, const whit_allocator *a)
 {
     rows->elems = whit_zalloc_array(a, type->n_rows, type->n_cols);

@@ -18,8 +18,8 @@ static size_t count_fields(const whit_matrix_solve *m)
     return (size_t)m->type->n_rows * whit_codec_geometry(m->type).row_fields;
 }
 
-/* Returns how many bytes to allocate for byte scales. Most types have no such scales; the added byte avoids an empty
- * allocation. */
+/* Returns the number of bytes to allocate for byte-sized scales. Most types have none; the additional byte avoids an
+ * empty allocation. */
 static size_t count_bytes(const whit_matrix_solve *m)
 {
     return (size_t)m->type->n_rows * whit_codec_geometry(m->type).row_bytes + 1;

@@ -4,27 +4,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_OF_ROW  64 /* most outliers of a row */
+#define MOST_OF_ROW  64 /* largest number of outliers in a row */
 #define REFIT_SWEEPS 4
 #define BYTE_MOST    127
 
-/* Describes a step of the greedy search in a row. */
+/* A step of the greedy search in a row. */
 struct step {
     uint32_t col;
-    float gain; /* the smallest gain so far in the row, so that a threshold always keeps the first steps of a row */
+    float gain; /* smallest gain of this and all earlier steps of the row; a threshold therefore always keeps the first
+                 * steps */
 };
 
 struct search {
     whit_outlier_search *s;
     const whit_blas *blas;
-    uint32_t m, n, most; /* most: largest number of steps of a row */
-    uint32_t rows;       /* rows per work item: whole tiles, by the shape; each item's product packs all of H */
+    uint32_t m, n, most; /* most: largest number of steps in a row */
+    uint32_t rows;       /* rows per work item: whole tiles, their number derived from the matrix's shape; each item's
+                          * product packs all of H */
     struct step *steps;  /* (m, most) */
     uint32_t *n_steps;   /* (m) */
-    size_t *first;       /* (m + 1) index of each row's first outlier in the list */
-    float *deltas;       /* (list) values of the outliers before rounding */
-    float *inverse;      /* (n) 1 / H_jj of each column */
-    float *scratch;      /* per worker: (2 rows, n) */
+    size_t *first;       /* (m + 1) index in the list of each row's first outlier */
+    float *deltas;       /* values of the outliers in the list, before rounding */
+    float *inverse;      /* (n) 1 / H_jj */
+    float *scratch;      /* for each worker: (2 * rows, n) */
 };
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -32,7 +34,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Computes d = values - target and r = d H for some rows; returns r. */
+/* Computes d = values - target and r = d H for n_rows rows. Returns r. */
 static float *residual(const struct search *k, uint32_t worker, uint32_t row, uint32_t n_rows)
 {
     float *d = k->scratch + (size_t)worker * 2 * k->rows * k->n, *r = d + (size_t)k->rows * k->n;
@@ -77,7 +79,7 @@ static void search_rows(void *context, uint32_t worker, uint32_t begin, uint32_t
     }
 }
 
-/* ---- the best of all rows ---------------------------------------------------------------------- */
+/* ---- choosing the best steps of all rows ------------------------------------------------------- */
 
 static int by_column(const void *a, const void *b)
 {
@@ -91,7 +93,7 @@ static int by_gain(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Adds the columns of a row's steps with at least this gain to the list, each column once. */
+/* Writes the columns of a row's steps with at least this gain to `list`, each column once. Returns their number. */
 static size_t take_row(const struct search *k, uint32_t row, float threshold, whit_outlier *list)
 {
     const struct step *steps = k->steps + (size_t)row * k->most;
@@ -105,7 +107,7 @@ static size_t take_row(const struct search *k, uint32_t row, float threshold, wh
     return n;
 }
 
-/* Counts the outliers whose gain is at least the threshold; stores them in the list unless it is NULL. */
+/* Returns the number of outliers whose steps have at least this gain. If `list` is not NULL, stores them there. */
 static size_t count_outliers(const struct search *k, float threshold, whit_outlier *list)
 {
     whit_outlier row_list[MOST_OF_ROW];
@@ -118,15 +120,15 @@ static size_t count_outliers(const struct search *k, float threshold, whit_outli
     return n;
 }
 
-/* Chooses the largest gains whose outliers fit, by bisection. The outliers must be counted, because several gains of
- * one place make one outlier. */
+/* Finds by bisection the smallest gain for which the outliers fit, and stores them in the list. Outliers must be
+ * counted for that, because several steps at one position are one outlier. */
 static void choose_outliers(const struct search *k, float *gains)
 {
     size_t n_gains = 0;
     for (uint32_t row = 0; row < k->m; row++)
         for (uint32_t i = 0; i < k->n_steps[row]; i++) gains[n_gains++] = k->steps[(size_t)row * k->most + i].gain;
     qsort(gains, n_gains, sizeof *gains, by_gain);
-    size_t low = 0, high = n_gains; /* low becomes the largest number of gains that fits */
+    size_t low = 0, high = n_gains; /* low becomes the number of the largest gains that can be kept */
     while (low < high) {
         size_t middle = low + (high - low + 1) / 2;
         if (count_outliers(k, gains[middle - 1], NULL) <= k->s->most)
@@ -137,7 +139,7 @@ static void choose_outliers(const struct search *k, float *gains)
     k->s->n = low ? count_outliers(k, gains[low - 1], k->s->list) : 0;
 }
 
-/* ---- their values ------------------------------------------------------------------------------ */
+/* ---- values of the outliers -------------------------------------------------------------------- */
 
 static void fit_row(const struct search *k, uint32_t row, float *r)
 {
@@ -150,7 +152,7 @@ static void fit_row(const struct search *k, uint32_t row, float *r)
         }
 }
 
-/* Rounds the outliers' values of a tile's rows [row, row + n) and adds them to the values. */
+/* Rounds the values of the outliers in rows [row, row + n), which are a tile, and adds them to the matrix's values. */
 static void round_tile(const struct search *k, uint32_t row, uint32_t n)
 {
     whit_outlier *list = k->s->list;

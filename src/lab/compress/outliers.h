@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Finds the outliers of a matrix: single weights whose correction lowers the error of its outputs most.
  *
- * With D = Q - W* and R = D H, changing weight j of a row by -R_j / H_jj reduces the error by R_j^2 / H_jj. Each row
- * greedily takes its best weight, updates R, and repeats; the best steps of all rows are kept, up to `most`. Then the
- * values are refitted one after the other at fixed positions and rounded to int8 with one scale per tile.
+ * With D = Q - W* and R = D H, changing weight j of a row by -R_j / H_jj reduces the error by R_j^2 / H_jj. For each
+ * row a greedy search repeatedly takes the best weight and updates R. Of the steps of all rows, the best are kept, up
+ * to `most` outliers. Then the values at these positions are refitted one after the other, and rounded to int8 with one
+ * scale per tile.
  *
- * Rows are independent; the result does not depend on the number of threads. */
+ * Rows are independent, and the result does not depend on the number of threads. */
 #ifndef WHIT_COMPRESS_OUTLIERS_H
 #define WHIT_COMPRESS_OUTLIERS_H
 
@@ -17,12 +18,13 @@ typedef struct whit_outlier_search {
     const whit_tensor_type *type;
     const float *target; /* (m, n) W* */
     const float *h;      /* (n, n), damped */
-    size_t most;         /* outliers, at most */
-    float *values;       /* (m, n) in: Q; out: with the outliers, as the file will have them */
-    whit_outlier *list;  /* (most) in and out */
-    size_t n;            /* in, if `refit`: number of outliers in the list, whose places stay; out */
+    size_t most;         /* largest number of outliers */
+    float *values;       /* (m, n) input: Q; output: Q with the outliers as the file stores them */
+    whit_outlier *list;  /* (most) the outliers; with `refit` also an input */
+    size_t n;            /* number of outliers; with `refit` also an input: the positions in the list stay, only their
+                          * values are fitted */
     bool refit;
-    float *scales; /* (n_tiles) out */
+    float *scales; /* output: (n_tiles) */
 } whit_outlier_search;
 
 whit_status whit_outliers_search(whit_outlier_search *search, const whit_blas *blas, whit_pool *pool,

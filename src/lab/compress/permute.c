@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Permutes the elements of each row: new element j is old element order[j], or the inverse of this if `back`. `row` (n)
- * is scratch. */
+/* Permutes the elements of each row: new element j is old element order[j]; with `back` the reverse. `row` (n) is
+ * scratch memory. */
 static void permute_columns(float *square, size_t n, const uint32_t *order, float *row, bool back)
 {
     for (size_t i = 0; i < n; i++) {
@@ -19,7 +19,7 @@ static void permute_columns(float *square, size_t n, const uint32_t *order, floa
     }
 }
 
-/* Permutes whole rows cycle by cycle; `moved` (n) marks the rows that are in their places. */
+/* Permutes whole rows, cycle by cycle. `moved` (n) marks the rows that have been moved. */
 static void permute_rows(float *square, size_t n, const uint32_t *order, float *row, float *moved, bool back)
 {
     size_t bytes = n * sizeof *row;
@@ -31,7 +31,7 @@ static void permute_rows(float *square, size_t n, const uint32_t *order, float *
         size_t at = first;
         for (size_t next = order[at]; next != first; at = next, next = order[at]) {
             moved[at] = 1;
-            if (back) { /* the row held in `row` belongs at `next` */
+            if (back) { /* the row in `row` belongs at `next` */
                 for (size_t j = 0; j < n; j++) {
                     float other = square[next * n + j];
                     square[next * n + j] = row[j];

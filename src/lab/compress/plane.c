@@ -25,7 +25,8 @@ static int by_number(const void *a, const void *b)
     return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
 }
 
-/* Chooses the columns j with the largest H_jj times the sum over i of D_ij^2. */
+/* Chooses the n_columns columns j with the largest H_jj times the sum over i of D_ij^2, and writes them to s->columns
+ * in ascending order. */
 static void choose_columns(const whit_plane_search *s, struct ranked *ranked)
 {
     size_t m = s->type->n_rows, n = s->type->n_cols;
@@ -45,7 +46,7 @@ struct memory {
     float *d, *h_columns, *dh, *h, *upper, *other, *target, *scratch;
 };
 
-/* Computes T = (D H)_S H_SS^-1; false if H_SS cannot be factored. */
+/* Computes T = (D H)_S H_SS^-1. Returns false if H_SS cannot be factorised. */
 static bool find_target(const whit_plane_search *s, const whit_blas *blas, whit_pool *pool, struct memory *x)
 {
     size_t m = s->type->n_rows, n = s->type->n_cols, k = s->n_columns;

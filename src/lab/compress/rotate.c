@@ -18,7 +18,7 @@ static uint32_t count_readers(const whit_graph *block, whit_ref value)
     return n;
 }
 
-/* Returns whether node `at` of the block is the model's only node that reads its matrix. Otherwise a rotation would
+/* Returns whether node `at` of the block is the only node of the model that uses its matrix. Otherwise a rotation would
  * affect the other nodes. */
 static bool is_own(const whit_stream *s, const whit_node *at)
 {
@@ -53,7 +53,7 @@ static size_t n_elems(const whit_rotation *r, int i)
     return r->stream->params[0].items[r->params[i]].n;
 }
 
-/* Computes R v: rotates each head of each column of v (n_kv_heads head_dim, n_cols). */
+/* Computes R v for each head: v is (n_kv_heads * head_dim, n_cols), and each column of a head is rotated. */
 static whit_status turn_v(const whit_rotation *r, const float *from, float *to, whit_error *error)
 {
     const whit_tensor_type *type = &r->stream->params[0].items[r->params[WHIT_ROTATED_V]].type;
@@ -122,7 +122,7 @@ void whit_rotation_swap_rounded(whit_rotation *r, int i, whit_finished *finished
     swap(r->values[i], whit_stream_values(r->stream, WHIT_STREAM_COMPRESSED, r->params[i]), n_elems(r, i));
 }
 
-/* Exchanges the errors of all ranks' batches. */
+/* Exchanges the errors of the ranks' batches, so that each rank has all of them. Returns false if that fails. */
 static bool gather_errors(const whit_stream *s, double *errors)
 {
     size_t offsets[WHIT_RANKS_MAX + 1];

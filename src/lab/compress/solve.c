@@ -10,51 +10,49 @@
 
 #include <math.h>
 
-#define BLOCK 128 /* columns whose errors are propagated together; at least a whole group */
+#define BLOCK 128 /* number of columns whose errors are propagated together, at least a whole group */
 
-/* These are the constants of annealing: sweeps of descent before it, first and last temperature, sweeps between two
- * refits of scales. */
+/* Constants of annealing: the number of descent sweeps before it, the first and last temperature, and the number of
+ * sweeps between refits of the scales. */
 #define ANNEAL_DESCENTS 2
 #define ANNEAL_FIRST    4.0f
 #define ANNEAL_LAST     0.05f
 #define ANNEAL_REFIT    4
-/* A code is drawn from the nearest level and up to this number of levels on either side; types with at most four levels
- * draw from all of them. */
+/* A code is drawn from the nearest level and this number of levels on either side. Types with at most four levels draw
+ * from all levels. */
 #define DRAW_BESIDE 3
-#define DRAW_REACH  12.0f /* the noise in the table lies between -9.1 and 2.2 */
+#define DRAW_REACH  12.0f /* the noise in the table is between -9.1 and 2.2 */
 #define NOISE_BITS  12
 #define NOISE_STEPS (1u << NOISE_BITS)
-#define DRAW_SEED   0xD1342543DE82EF95u /* odd, which spreads the numbers of draws over all seeds */
+#define DRAW_SEED   0xD1342543DE82EF95u /* odd, so that consecutive draws get very different seeds */
 
-/* Holds the state of one solve. Columns are in the order of processing (the walk), and groups are indexed in this
- * order. */
+/* State of one solve. Columns are in the order of processing (the walk), and groups are numbered in this order. */
 struct walk {
     whit_solve *s;
     const whit_blas *blas;
     const whit_allocator *allocator;
-    uint32_t m, n, n_groups, n_fields, widest; /* widest: most columns of a group */
+    uint32_t m, n, n_groups, n_fields, widest; /* widest: largest number of columns of a group */
     uint32_t rows;                             /* rows per work item */
     const float *h, *u, *held_h;
-    uint32_t *begin;  /* (n_groups + 1) first column of each group of the walk */
-    uint32_t *number; /* (n_groups) index in the matrix of each group of the walk */
-    float *w;         /* (m, n) target in the order of the walk */
+    uint32_t *begin;  /* (n_groups + 1) first column of each group */
+    uint32_t *number; /* (n_groups) index of each group in the original order */
+    float *w;         /* (m, n) target, in the order of processing */
     float *values;    /* (m, n) */
-    uint8_t *levels;  /* (m, n) indices of the levels */
-    float *fields;    /* (m, n_groups, 2) */
-    uint32_t shared;  /* number of groups that share a factor; 0: scales have no factors */
+    uint8_t *levels;  /* (m, n) index of each element's level */
+    float *fields;    /* (m, n_groups, 2) scales */
+    uint32_t shared;  /* number of groups that share factors; 0: there are no factors */
     uint32_t n_shares;
-    float *factors; /* (m, n_shares, 2); NULL if scales have no factors */
+    float *factors; /* (m, n_shares, 2); NULL if there are no factors */
     float *r;       /* (m, n) (values - w) H; NULL without H */
-    float *scratch; /* per worker */
+    float *scratch; /* scratch_elems floats for each worker */
     size_t scratch_elems;
-    double *row_errors; /* (m, 3): error, weight, held-out error of each row */
-    float *noise;       /* (NOISE_STEPS) quantiles of negative Gumbel noise, log(-log(u)) */
-    float *heat;        /* (m) unit of temperature in each row */
-    float temperature;  /* temperature of the sweep in units of `heat`; 0: descent */
-    bool keeps_scales;  /* the current sweep changes only codes */
-    uint64_t sweep;     /* number of the annealing sweep */
-    /* These count the work items done so far and the most items of all sweeps; the flag tells whether within.tell
-     * returned false. */
+    double *row_errors; /* (m, 3) error, reference value (that of the target), and held-out error of each row */
+    float *noise;       /* (NOISE_STEPS) quantiles of negated Gumbel noise, log(-log(u)) */
+    float *heat;        /* (m) unit of temperature of each row */
+    float temperature;  /* temperature of the current sweep in units of `heat`; 0: descent */
+    bool keeps_scales;  /* the current sweep does not change scales */
+    uint64_t sweep;     /* number of the current annealing sweep */
+    /* Number of work items done so far, and of all sweeps; whether within.tell has returned false. */
     _Atomic uint32_t n_done;
     uint32_t n_all;
     bool is_ended;
@@ -65,8 +63,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Returns the rows of a work item. They depend on the shape alone, never on the number of threads; the product of an
- * item packs all of H. */
+/* Returns the number of rows of a work item. It depends only on the matrix's shape, never on the number of threads.
+ * Each item's product packs all of H. */
 static uint32_t item_rows(uint32_t m)
 {
     if (m >= 4096) return 256;
@@ -78,7 +76,7 @@ static uint32_t n_items(const struct walk *k)
     return (k->m + k->rows - 1) / k->rows;
 }
 
-/* Counts an item of a sweep; the calling thread also reports the share that is done. */
+/* Counts a work item of a sweep. On the calling thread (worker 0) the progress is reported too. */
 static void count_item(struct walk *k, uint32_t worker)
 {
     const whit_solve *s = k->s;
@@ -86,7 +84,7 @@ static void count_item(struct walk *k, uint32_t worker)
     if (!worker && !whit_within_tell(&s->within, s->begin + share * (s->end - s->begin))) k->is_ended = true;
 }
 
-/* Runs a sweep over all rows, unless the work was ended. */
+/* Runs a sweep over all rows, unless the work has been ended. */
 static void sweep_rows(struct walk *k, whit_pool *pool, whit_pool_fn *fn)
 {
     if (!k->is_ended) whit_pool_run(pool, fn, k, n_items(k), 1);
@@ -106,8 +104,8 @@ static void fit_group(const struct walk *k, uint32_t row, const float *w, uint32
     whit_levels_fit(k->s->type, w + at, importance + at, k->begin[group + 1] - at, factors_of(k, row, group), stored);
 }
 
-/* Finds the factors of a row's scales from the scales that its groups would have before the walk. Groups that share
- * factors are consecutive in the walk. */
+/* Computes the factors of a row's scales, from the scales that its groups would have if they were fitted before the
+ * walk. Groups that share factors are consecutive in the walk. */
 static void fit_factors(struct walk *k, uint32_t row, const float *w, const float *importance)
 {
     float *stored = k->fields + (size_t)row * k->n_groups * 2;
@@ -127,8 +125,8 @@ static bool has_codebook(const struct walk *k)
     return whit_codec_find(k->s->type->codec)->grid != NULL;
 }
 
-/* Rounds the columns of groups [first, last) in one row and updates w of the later columns of these groups. `errors`
- * (n, by column) keeps the errors for the columns after these groups. */
+/* Rounds the columns of groups [first, last) in one row, and compensates their errors in the later columns of these
+ * groups. `errors` (n, by column) stores the errors for compensation in the columns after these groups. */
 static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t first, uint32_t last,
                         const float *importance, float *errors)
 {
@@ -209,8 +207,8 @@ static void multiply_rows(const struct walk *k, uint32_t worker, const float *ro
             .m = n_rows, .n = k->n, .k = k->n, .a = rows, .lda = k->n, .b = h, .ldb = k->n, .c = out, .ldc = k->n});
 }
 
-/* Adds to columns [begin, end) of r (n_rows, n) the product of delta (n_rows, columns of the group; rows n apart) and
- * the group's rows of H. */
+/* Adds delta H to columns [begin, end) of r (n_rows, n). delta (n_rows, columns of the group, n floats apart) has the
+ * changes of the group's values, and only the group's rows of H are used. */
 static void push_on(const struct walk *k, uint32_t worker, const float *delta, uint32_t n_rows, uint32_t group,
                     uint32_t begin, uint32_t end, float *r)
 {
@@ -229,8 +227,8 @@ static void push_on(const struct walk *k, uint32_t worker, const float *delta, u
                                        .ldc = k->n});
 }
 
-/* Returns how much eight codes from column j change the error: d^T H d + 2 r d, where d is the change of their
- * values. */
+/* Returns by how much the error changes if eight values from column j on get these codes: d^T H d + 2 r d, where d is
+ * the change of the values. */
 static double entry_gain(const struct walk *k, uint32_t j, const float *values, const float *r, const int8_t *codes,
                          float scale, float *d)
 {
@@ -245,8 +243,8 @@ static double entry_gain(const struct walk *k, uint32_t j, const float *values, 
     return sum;
 }
 
-/* Moves the codes of a codebook type as move_codes does for others. Eight codes move together to the best of some
- * entries, which are preselected without the products of different columns. */
+/* Does for codebook types what move_codes does for others. Eight codes change together to the best of some entries,
+ * which are preselected without the products of different columns. */
 static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
@@ -283,9 +281,9 @@ static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, flo
     return moved;
 }
 
-/* Draws a level with probability proportional to exp(-h (w - level)^2 / temperature) by Gumbel's trick: takes the level
- * with the least energy minus temperature times Gumbel noise. A level that costs over DRAW_REACH temperatures more than
- * the nearest is never drawn, because the noise in the table is smaller than that. */
+/* Draws a level with probability proportional to exp(-h (w - level)^2 / temperature) by Gumbel's trick: the level whose
+ * energy minus temperature times Gumbel noise is smallest. A level whose energy exceeds that of the nearest level by
+ * more than DRAW_REACH temperatures is skipped, because the noise in the table never reaches this. */
 static uint32_t draw_level(const whit_levels *levels, const float *noise, float w, float h, float temperature,
                            uint64_t seed)
 {
@@ -316,8 +314,9 @@ static uint32_t draw_level(const whit_levels *levels, const float *noise, float 
     return best;
 }
 
-/* Moves every code of a row's group to its best level, or to a level drawn at the current temperature. r = H (q - w) is
- * given and updated in the group's own columns; delta is the change of each value. Returns whether any code moved. */
+/* Changes every code of a row's group to its best level, or to a level drawn at the current temperature. r = (values -
+ * w) H is updated only in the group's own columns; delta receives the change of each value. Returns whether any code
+ * changed. */
 static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
@@ -342,8 +341,8 @@ static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float
     return moved;
 }
 
-/* Holds the coefficients of a group's scales a and b (first, second), and their products with H within the group; each
- * is (n_rows, columns of the group). */
+/* Coefficients of a group's scales a and b (first, second), and their products with H within the group; each (n_rows,
+ * columns of the group). */
 struct parts {
     float *first, *second, *first_h, *second_h;
 };
@@ -375,8 +374,8 @@ static void find_parts(const struct walk *k, uint32_t worker, uint32_t row, uint
     if (whit_levels_have_second(type)) whit_blas_multiply(k->blas, worker, &product);
 }
 
-/* Refits the scales of row i of the parts by least squares under H while the other groups stay as they are; delta is
- * the change of each value. Returns whether the scales changed. */
+/* Refits the scales of row i of the parts by least squares under H, with all other groups fixed. delta receives the
+ * change of each value. Returns whether the scales changed. */
 static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, const struct parts *p, uint32_t i,
                          const float *r, float *delta)
 {
@@ -416,7 +415,7 @@ static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, con
     return true;
 }
 
-/* Sums the error of each row from the residuals r. */
+/* Computes the errors of n_rows rows from their residuals r. */
 static void sum_errors(const struct walk *k, uint32_t row, uint32_t n_rows, float *d)
 {
     for (uint32_t i = 0; i < n_rows; i++) {
@@ -426,7 +425,8 @@ static void sum_errors(const struct walk *k, uint32_t row, uint32_t n_rows, floa
     }
 }
 
-/* Runs descent group by group for several rows at once, so that one matrix product updates the other columns. */
+/* Runs a sweep of descent or annealing, group by group, for several rows at once, so that one matrix product updates
+ * their other columns. */
 static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     struct walk *k = context;
@@ -460,8 +460,8 @@ static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_
 
 /* ---- errors ----------------------------------------------------------------------------------- */
 
-/* Computes residuals, errors and the errors' reference values before descent, which then keeps residuals and errors up
- * to date. */
+/* Computes the residuals, the errors, and the reference values of the errors before descent. Descent then updates
+ * residuals and errors. */
 static void measure_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct walk *k = context;
@@ -497,7 +497,8 @@ static void measure_held(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
-/* Measures the current error of the rows, and the error on held-out tokens; returns the current error. */
+/* Sums the errors of all rows. Returns the current error divided by the reference value; *held is the sum of the
+ * held-out errors, which is not divided. */
 static double measure_walk(struct walk *k, whit_pool *pool, double *held)
 {
     double sums[3] = {0};
@@ -508,7 +509,7 @@ static double measure_walk(struct walk *k, whit_pool *pool, double *held)
     return sums[1] > 0 ? sums[0] / sums[1] : 0;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole matrix ------------------------------------------------------------------------- */
 
 static void find_groups(struct walk *k)
 {
@@ -551,7 +552,7 @@ static void take_result(const struct walk *k)
     }
 }
 
-/* Loads codes and scales that were found before; it is the inverse of take_result. */
+/* Loads the codes and scales that an earlier call has found; the reverse of take_result. */
 static void load_state(const struct walk *k)
 {
     const whit_solve *s = k->s;
@@ -586,7 +587,7 @@ struct kept {
     uint8_t *levels;
 };
 
-/* Copies `state` to `kept`, or back. */
+/* Copies `state` to `kept`; with `back` the other way. */
 static void copy_bytes(void *state, void *kept, size_t n_bytes, bool back)
 {
     if (back)
@@ -603,9 +604,9 @@ static void copy_state(const struct walk *k, float *values, float *fields, uint8
     copy_bytes(k->levels, levels, n, back);
 }
 
-/* Draws codes at a falling temperature (simulated annealing by Gibbs sampling, Geman, Geman 1984) after some sweeps of
- * descent. The unit of temperature is the average error of a weight of the row after these sweeps. Scales, which hardly
- * follow single codes, are refitted in every ANNEAL_REFIT-th sweep. */
+/* Draws codes at a falling temperature (simulated annealing by Gibbs sampling, Geman, Geman 1984), after a few sweeps
+ * of descent. The unit of temperature is the average error of a weight of the row after these sweeps. Scales, which
+ * depend little on single codes, are refitted only in every ANNEAL_REFIT-th sweep. */
 static void anneal(struct walk *k, whit_pool *pool)
 {
     const uint32_t n = k->s->n_anneal;
@@ -629,7 +630,7 @@ static bool is_annealed(const struct walk *k)
     return s->n_anneal && s->n_sweeps && !s->goes_on && !has_codebook(k);
 }
 
-/* Runs sweeps until the error (on held-out tokens, if there are any) stops falling; keeps the best state. */
+/* Runs sweeps until the error stops falling (on held-out tokens, if there are any). The best state is kept. */
 static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double held)
 {
     whit_solve *s = k->s;

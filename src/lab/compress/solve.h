@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Solves one matrix of a layer: finds codes and scales whose output error over the calibration tokens is small.
+ * Solves one matrix of a layer: finds codes and scales with a small error of its outputs over the calibration tokens.
  *
  * With Q the rounded matrix and W* its target, the error is tr((Q - W*) H (Q - W*)^T), H = sum of x x^T over the
- * inputs. GPTQ (Frantar et al. 2023) rounds column by column and adds each error to the columns that follow, along the
- * Cholesky factor of H's inverse; scales of a group are fitted when the walk comes to it, each weight by its loss 1 /
- * U_jj^2. Descent then moves one code at a time to the level that is best for the other codes as they are, and refits
- * the scales by least squares under H. Annealing before it relaxes the codes: each is drawn from exp(-error /
- * temperature) over its levels, given all others, while the temperature falls, so that codes leave the local minima of
- * descent.
+ * inputs. GPTQ (Frantar et al. 2023) rounds column by column and compensates each error in the columns that follow,
+ * using the Cholesky factor U of H's inverse. A group's scales are fitted when its first column is reached; each weight
+ * counts with 1 / U_jj^2. Descent then changes one code at a time to the level that is best for the current other
+ * codes, and refits the scales by least squares under H. Annealing precedes it: each code is drawn from exp(-error /
+ * temperature) over its levels, given all others, while the temperature falls, so that codes can leave the local minima
+ * of descent.
  *
- * Rows are independent: they are partitioned into blocks that do not depend on the number of threads. */
+ * Rows are independent. They are divided into blocks that do not depend on the number of threads. */
 #ifndef WHIT_COMPRESS_SOLVE_H
 #define WHIT_COMPRESS_SOLVE_H
 
@@ -18,29 +18,29 @@
 #include "linalg/blas.h"
 
 typedef struct whit_solve {
-    const whit_tensor_type *type; /* a type for which whit_levels_know (levels.h) is true */
+    const whit_tensor_type *type; /* must be supported by levels.h (whit_levels_know) */
     const float *target;          /* (m, n) W* */
-    /* The damped Hessian (n, n) is in the order of processing during the solve, then in the original order. */
+    /* (n, n) the damped Hessian: in the order of processing during the solve, in the original order afterwards */
     float *h;
-    const float *u; /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
-    /* For held-out tokens, these are their Hessian, like h, and W H plus the correction's products, (n, n) and (m, n).
-     * NULL means that they are not used. */
+    const float *u; /* (n, n) upper triangular, inverse(h) = u^T u; NULL: plain weighted rounding */
+    /* Of held-out tokens: their Hessian (n, n), ordered like h, and W H plus the products of the correction (m, n).
+     * NULL: there are no held-out tokens. */
     float *held_h;
     const float *held_target;
-    const uint32_t *order; /* (n) columns in the order of the walk, whole groups, or superblocks where scales share
-                            * factors; NULL: as they are */
-    uint32_t n_anneal;     /* sweeps of annealing before descent; 0: no annealing; codebooks have none */
-    uint32_t n_sweeps;     /* descent sweeps, at most; 0: no descent */
-    whit_within within;    /* receives the share of the sweeps; once it returns false, the results must not be used */
-    double begin, end;     /* shares of `within` at the beginning and end of this call */
-    bool goes_on;          /* starts from the given codes and scales instead of rounding anew */
-    int8_t *codes;         /* out: (m, n) */
-    float *fields;         /* out: (m, row_fields) of the geometry, as stored */
-    uint8_t *fields_u8;    /* out: (m, row_bytes); only where scales are bytes */
-    float *values;         /* out: (m, n) */
-    double error;          /* out: relative to tr(W* H W*^T) */
-    double error_gptq;     /* out: before descent */
-    uint32_t sweeps;       /* out: number of sweeps that improved the result, including annealing */
+    const uint32_t *order; /* (n) the columns in the order of processing, which keeps groups together, or superblocks if
+                            * their scales share factors; NULL: the original order */
+    uint32_t n_anneal;     /* number of annealing sweeps before descent; 0: no annealing; not supported for codebooks */
+    uint32_t n_sweeps;     /* largest number of descent sweeps; 0: no descent */
+    whit_within within;    /* receives the progress; once it returns false, the results must not be used */
+    double begin, end;     /* shares that are reported to `within` at the beginning and at the end of this call */
+    bool goes_on;          /* begin with the given codes and scales instead of rounding */
+    int8_t *codes;         /* output: (m, n) */
+    float *fields;         /* output: (m, row_fields) scales as stored, see whit_codec_geometry */
+    uint8_t *fields_u8;    /* output: (m, row_bytes); only if scales are bytes */
+    float *values;         /* output: (m, n) */
+    double error;          /* output: error relative to tr(W* H W*^T) */
+    double error_gptq;     /* output: the same before descent */
+    uint32_t sweeps;       /* output: number of sweeps that improved the result, including annealing */
 } whit_solve;
 
 whit_status whit_solve_run(whit_solve *solve, const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,

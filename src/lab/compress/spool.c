@@ -10,7 +10,7 @@
 
 #ifdef O_TMPFILE
 
-/* Returns whether the disk has space for twice the bytes. */
+/* Returns whether the disk has twice this number of bytes free. */
 static bool has_room(int fd, size_t bytes)
 {
     struct statvfs disk;
@@ -22,7 +22,8 @@ void *whit_spool_map(const char *folder, size_t bytes)
     int fd = folder && bytes ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
     if (fd < 0) return NULL;
     void *memory = MAP_FAILED;
-    if (has_room(fd, bytes) && posix_fallocate(fd, 0, (off_t)bytes) == 0) /* or a full disk would end the program */
+    /* Otherwise writing to the memory would end the program when the disk is full. */
+    if (has_room(fd, bytes) && posix_fallocate(fd, 0, (off_t)bytes) == 0)
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     return memory == MAP_FAILED ? NULL : memory;
@@ -33,7 +34,7 @@ void *whit_spool_map(const char *folder, size_t bytes)
 void *whit_spool_map(const char *folder, size_t bytes)
 {
     (void)folder, (void)bytes;
-    return NULL; /* only Linux has files without a name; callers use memory */
+    return NULL; /* only Linux has unnamed files; callers use normal memory */
 }
 
 #endif

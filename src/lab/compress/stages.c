@@ -3,14 +3,14 @@
 
 #include "compress/types.h"
 
-/* Returns whether a node is a product with a matrix that may be compressed. */
+/* Returns whether a node multiplies by a matrix that may be compressed. */
 static bool is_product(const whit_node *node)
 {
     return node->op == WHIT_OP_LINEAR || node->op == WHIT_OP_EXPERT_LINEAR;
 }
 
-/* Returns whether an earlier node than `at` has the same matrix. A family's program may use a matrix twice; the first
- * use decides. */
+/* Returns whether a node before `at` uses the same matrix. A family's program may use a matrix twice; the first use
+ * decides its stage. */
 static bool is_used_before(const whit_graph *block, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
@@ -36,8 +36,8 @@ bool whit_layer_next_stage(const whit_stream *stream, uint32_t *at, whit_layer_s
     return stage->n > 0;
 }
 
-/* Finds the value that `value` is added to. *residual is 0 if there is no such value, or if it is computed from `value`
- * itself, because `value` cannot then compensate for its loss. */
+/* Finds the value that `value` is added to. *residual is 0 if there is none, or if it is computed from `value`, which
+ * then cannot compensate its loss. */
 static whit_status find_residual(const whit_stream *stream, whit_ref value, whit_ref *residual, whit_error *error)
 {
     const whit_graph *block = &stream->block;
@@ -61,8 +61,8 @@ static whit_status find_residual(const whit_stream *stream, whit_ref value, whit
     return WHIT_OK;
 }
 
-/* Returns the value that sums a token's expert outputs `output`, including values that are added to the sum later, such
- * as a shared expert; 0 if the outputs are not summed. */
+/* Returns the value that is the sum over a token's experts of `output`, including values that are added to the sum
+ * later, such as a shared expert's output; 0 if the outputs are not summed. */
 static whit_ref find_expert_sum(const whit_graph *block, whit_ref output)
 {
     whit_ref sum = 0;

@@ -13,7 +13,7 @@
 
 /* ---- reading the source ------------------------------------------------------------------------ */
 
-/* Holds a row of a tensor in the source's own type. */
+/* A row of a tensor in the source's own type. */
 struct row_buffer {
     whit_rows rows;
     size_t elems_bytes, n_fields, n_fields_u8;
@@ -56,7 +56,7 @@ whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row,
     return status;
 }
 
-/* Reads the whole tensor as f32. */
+/* Reads a whole tensor as floats. */
 static whit_status read_tensor(const whit_stream *s, int32_t param, float *to, whit_error *error)
 {
     const whit_source_tensor *tensor = tensor_of(s, param);
@@ -109,7 +109,7 @@ static void cut_windows(whit_stream *s, const int32_t *ids, size_t n_windows, si
     }
 }
 
-/* Loads the divisors of RoPE, which the tapes read in addition to the layers' tensors. */
+/* Loads the divisors of a RoPE table, which the tapes read in addition to the layer's tensors. */
 static whit_status load_divisors(whit_stream *s, uint32_t i, whit_error *error)
 {
     const whit_rope rope = whit_config_rope(&s->source->config, i);
@@ -127,7 +127,7 @@ struct embed_job {
     const whit_stream *s;
     const whit_source_tensor *table;
     const whit_tensor_type *stored;
-    bool rounds; /* the conversion stores another type, or groups scales differently */
+    bool rounds; /* the finished file has another type, or other groups, so that values must be rounded */
 };
 
 static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, whit_error *error)
@@ -169,8 +169,8 @@ static whit_status embed(whit_stream *s, const whit_tensor_type *stored, whit_er
     return status;
 }
 
-/* Finds the nodes of a layer, which are consecutive. The embedding and the nodes after the selection of rows belong to
- * no layer. */
+/* Finds the nodes of a layer, which are consecutive. The embedding, and the nodes after the selection of rows, belong
+ * to no layer. */
 static whit_status cut_block(whit_stream *s, uint32_t layer, whit_error *error)
 {
     uint32_t first = 0, last;
@@ -202,8 +202,8 @@ static whit_status cut_block(whit_stream *s, uint32_t layer, whit_error *error)
     return WHIT_OK;
 }
 
-/* Checks that layer 0, the current block, begins with tensor "embed", because embed_batch embeds the text with this
- * tensor's rows. The graph has already checked the tensor's shape. */
+/* Checks that the current block, which is layer 0, takes its input from the tensor "embed": embed_batch uses the rows
+ * of this tensor. The tensor's shape was checked with the graph. */
 static whit_status check_embedding(const whit_stream *s, whit_error *error)
 {
     for (uint32_t i = 0; i < s->graph.n_nodes; i++) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define DAMPING      0.01f /* share of the mean of the Hessian's diagonal */
+#define DAMPING      0.01f /* share of the mean of the Hessian's diagonal that is added to the diagonal */
 #define MOST_DAMPING 1.0f
 
 void whit_factor_free(whit_factor *f)
@@ -18,7 +18,7 @@ void whit_factor_free(whit_factor *f)
     *f = (whit_factor){0};
 }
 
-/* Orders whole groups of columns by the energy of their inputs (the Hessian's diagonal), largest first. */
+/* Orders whole groups of columns by the energy of their inputs (the sum of the Hessian's diagonal), largest first. */
 static void find_order(const float *diagonal, uint32_t n, uint32_t group, uint32_t *order)
 {
     uint32_t n_groups = (n + group - 1) / group, at = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes the factor of an input's Hessian, in the order in which columns are rounded, and targets computed with it:
- * matrices that compensate the errors of the inputs and of the residual stream (hessian.h). */
+ * Factorises the Hessian of an input, in the order in which columns are rounded, and computes targets: matrices that
+ * compensate the errors of the inputs and of the residual stream (hessian.h). */
 #ifndef WHIT_COMPRESS_TARGETS_H
 #define WHIT_COMPRESS_TARGETS_H
 
@@ -11,8 +11,8 @@
 typedef struct whit_factor {
     const whit_allocator *allocator;
     uint32_t n, group;
-    float *damped; /* (n, n): the Hessian itself, with a larger diagonal */
-    float *upper;  /* (n, n) of the inverse, in the walk's order */
+    float *damped; /* (n, n) the Hessian with a larger diagonal */
+    float *upper;  /* (n, n) upper triangular factor of its inverse, in the order of processing */
     uint32_t *order;
 } whit_factor;
 
@@ -25,11 +25,11 @@ whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered
                              const whit_within *within, whit_factor *factor, whit_error *error);
 void whit_factor_free(whit_factor *factor); /* accepts a zero-initialised factor */
 
-/* Computes target = w + (w shift + lost) h^-1, all (m, n), with scratch (2 m n); without `lost` that term is left
- * out. */
+/* Computes target = w + (w shift + lost) h^-1, each (m, n). `scratch` has 2 m n floats. Without `lost`, that term is
+ * omitted. */
 void whit_target_correct(const whit_factor *factor, const whit_hessian *hessian, bool lost, const float *w, size_t m,
                          const whit_blas *blas, whit_pool *pool, float *target, float *scratch);
-/* Computes the products of wanted outputs and inputs over held-out tokens: w (h + shift) + lost, (m, n). */
+/* Computes the products of the wanted outputs and the inputs of held-out tokens: w (h + shift) + lost, (m, n). */
 void whit_target_held(const whit_hessian *held, bool lost, const float *w, size_t m, const whit_blas *blas,
                       whit_pool *pool, float *target);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Reads the calibration text as ids, from files through the source's own tokenizer. */
+ * Reads the calibration text from files and encodes it with the source's own tokenizer. */
 #ifndef WHIT_COMPRESS_TEXT_H
 #define WHIT_COMPRESS_TEXT_H
 
 #include "model/source.h"
 
-/* Appends the ids (int32_t) of a text file to `ids`. Refuses a source without a tokenizer, and an empty file. */
+/* Appends the ids (int32_t) of a text file to `ids`. Fails if the source has no tokenizer, or if the file is empty. */
 whit_status whit_compress_read_text(const whit_source *source, const char *path, whit_buf *ids, whit_error *error);
-/* Returns the id of the token that the tokenizer puts at the beginning of a text, or -1. */
+/* Returns the id of the token that the tokenizer adds at the beginning of a text; -1 if there is none. */
 int32_t whit_compress_bos(const whit_source *source);
 
 #endif

@@ -14,10 +14,10 @@
 #define LEAST_OUTLIERS 0.0002
 #define MOST_PLANE     0.125 /* largest share of a matrix's columns */
 #define RANK           16
-#define PAIR_SIDE_MIN  1024  /* least number of rows and of columns */
+#define PAIR_SIDE_MIN  1024  /* least number of rows, and of columns, for a low-rank pair */
 #define OUTLIER_COLS   65536 /* number of columns that an outlier's index can address */
 
-/* Lists the types of GGUF files that a matrix can be rounded to, as whit's types that hold the same values. */
+/* Types of GGUF files that matrices can be rounded to, with the type of whit that has the same values. */
 static const struct form {
     const char *name;
     uint8_t codec, scale_type;
@@ -45,7 +45,7 @@ bool whit_compress_knows_form(const char *name)
     return find_form(name) != NULL;
 }
 
-/* Sets the type of a form, or of q4_0 if the rows do not divide into the form's blocks. The result is false if the rows
+/* Sets the type to that of a form, or to q4_0 if the rows do not divide into the form's blocks. Returns false if they
  * do not divide into blocks of 32 either. */
 static bool form_type(const struct form *form, const whit_source_tensor *tensor, whit_tensor_type *type)
 {
@@ -109,7 +109,7 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
     type->group = (uint16_t)group;
     const struct form *form = find_form(codec);
     if (form) {
-        type->act = WHIT_TENSOR_ACT_AUTO; /* other programs know W1.58A8 only in BitNet's architecture */
+        type->act = WHIT_TENSOR_ACT_AUTO; /* other programs support W1.58A8 only in BitNet's architecture */
         if (!form_type(form, tensor, type))
             return whit_fail(
                 error, WHIT_ERROR_UNSUPPORTED,
@@ -157,7 +157,7 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
         whit_tensor_type type;
         bool is_compressed = tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.codec == WHIT_CODEC_L2 ||
             tensor->type.scale_type == WHIT_SCALE_U8;
-        if (is_compressed && !find_form(o->codec)) /* it would be rounded again for the other type */
+        if (is_compressed && !find_form(o->codec)) /* it would be rounded a second time */
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%s' is compressed already; start from the original", t->source->path,
                              tensor->name);
@@ -181,7 +181,7 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
     return WHIT_OK;
 }
 
-/* Returns how many bits per weight the layers may have with a codec. */
+/* Returns the number of bits per weight that the layers may have with this codec, including corrections. */
 static double budget_of(const char *codec)
 {
     if (!strcmp(codec, "b1")) return 1.40;
@@ -220,8 +220,8 @@ static double pair_bits(const whit_tensor_type *type, uint32_t rank)
     return 8.0 * (double)(a + b + 64);
 }
 
-/* Returns the bits of a matrix's outliers that do not depend on their number: the heads and the padding of the
- * tiles. */
+/* Returns the fixed number of bits of a matrix's outliers, which does not depend on how many there are: the heads and
+ * the padding of the tiles. */
 static double outlier_head_bits(const whit_tensor_type *type)
 {
     uint32_t n_tiles = whit_codec_geometry(type).n_tiles;
@@ -243,14 +243,14 @@ double whit_compress_matrix_bits(const whit_tensor_type *type, const whit_correc
     return bits;
 }
 
-/* Returns whether a tensor contains the matrices of a layer's experts, which have no corrections. */
+/* Returns whether a tensor contains the matrices of a layer's experts. They get no corrections. */
 static bool has_experts(const whit_source_tensor *tensor)
 {
     return strncmp(last_word(tensor->name), "expert_", 7) == 0;
 }
 
-/* Counts the bits of the layers with planes and low-rank pairs but without outliers. *heads gets the fixed bits of the
- * outliers, *each the bits of the outliers if every weight were an outlier. */
+/* Returns the number of bits of the layers with sign planes and low-rank pairs but without outliers. *elems: number of
+ * weights. *heads: fixed bits of outliers. *each: bits of the outliers if every weight were an outlier. */
 static double count_bits(const whit_compress_types *t, double *elems, double *each, double *heads)
 {
     double bits = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Chooses the type of each tensor of a compressed model: the codec of its matrices, and the size of their corrections
+ * Chooses the type of each tensor of a compressed model: the codec of its matrices, and the sizes of their corrections
  * within the codec's budget of bits. */
 #ifndef WHIT_COMPRESS_TYPES_H
 #define WHIT_COMPRESS_TYPES_H
@@ -12,30 +12,33 @@ typedef struct whit_compress_types {
     const whit_source *source;
     const whit_compress_options *options;
     unsigned stages;
-    const whit_budget_choice *choices; /* (n_tensors) of a budget (budget.h); NULL: the options' codecs */
-    double plane_share, outlier_share; /* plane columns over columns, outliers over weights; 0: no plane, no outliers */
+    const whit_budget_choice *choices; /* (n_tensors) choices under a budget (budget.h); NULL: the options name the
+                                        * codecs */
+    double plane_share, outlier_share; /* share of the columns in the sign plane, share of the weights that are
+                                        * outliers; 0: none */
     uint32_t rank;
 } whit_compress_types;
 
-/* Returns whether the tensor is a matrix to which the codec applies: all matrices of the layers except a few small ones
- * that control them. */
+/* Returns whether the tensor is a matrix that the codec applies to: these are all matrices of the layers except a few
+ * small ones that control a layer's computation. */
 bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor);
-/* Finds the type of a layer's matrix in the finished file. */
+/* Finds the type that a layer's matrix has in the finished file. */
 whit_status whit_compress_type_of(const whit_compress_types *types, const whit_source_tensor *tensor,
                                   whit_tensor_type *type, whit_error *error);
-/* Returns whether the type is rounded by the solver rather than plainly. */
+/* Returns whether matrices of this type are solved, and not only rounded. */
 bool whit_compress_is_solved(const whit_tensor_type *type);
-/* Returns the number of columns that stay together when columns are ordered: a group, or a superblock whose groups
+/* Returns the number of columns that stay together when columns are ordered: a group, or a superblock if its groups
  * share factors. */
 uint32_t whit_compress_walk_group(const whit_tensor_type *type);
-/* Checks that source and options fit together. */
+/* Checks that the source and the options are compatible. */
 whit_status whit_compress_types_check(const whit_compress_types *types, whit_error *error);
-/* Sets the shares and the rank: what the budget leaves goes to the sign plane, then to the low-rank pair, then to
- * outliers, the same share for every matrix. Explicitly requested sizes do not count against the budget. */
+/* Sets plane_share, outlier_share and rank. The bits that the codec's budget leaves are given first to the sign plane,
+ * then to the low-rank pair, then to outliers, with the same shares for every matrix. Sizes that the options request do
+ * not count against the budget. */
 void whit_compress_find_corrections(whit_compress_types *types);
 whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *types, const whit_source_tensor *tensor,
                                                      const whit_tensor_type *type);
-/* Returns the bits of a matrix with corrections of these sizes, scales and padding counted. */
+/* Returns the number of bits of a matrix with corrections of these sizes, including scales and padding. */
 double whit_compress_matrix_bits(const whit_tensor_type *type, const whit_correction_sizes *sizes);
 
 #endif

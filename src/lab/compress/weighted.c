@@ -15,19 +15,19 @@ struct job {
     const whit_tensor_type *type;
     const float *weights; /* (n) weight of each column */
     whit_geometry g;
-    uint32_t shared;    /* number of groups that share a factor; 0: scales have no factors */
+    uint32_t shared;    /* number of groups that share factors; 0: there are no factors */
     int8_t *codes;      /* (m, n) */
     float *fields;      /* (m, row_fields) */
     uint8_t *fields_u8; /* (m, row_bytes); NULL if scales are not bytes */
-    float *scratch;     /* for each worker: a row, scales, factors */
+    float *scratch;     /* for each worker: a row, its scales and factors */
     size_t scratch_elems;
-    double *sums;   /* (m, 2): error, weight */
+    double *sums;   /* (m, 2) weighted squared error, and weighted squares of the original */
     uint32_t first; /* first row of the piece that is being rounded */
 };
 
-#define PIECE_WEIGHTS (1u << 20) /* Number of weights of each worker in a piece, which takes a fraction of a second. */
+#define PIECE_WEIGHTS (1u << 20) /* weights per worker in a piece, which takes a fraction of a second */
 
-/* Finds the stored scales (n_groups, 2) of a row and the factors (n_shares, 2) shared by its groups. */
+/* Fits the stored scales (n_groups, 2) of a row, and the factors (n_shares, 2) that its groups share. */
 static void fit_row(const struct job *job, const float *w, float *scales, float *factors)
 {
     const whit_tensor_type *type = job->type;
@@ -93,7 +93,7 @@ static whit_status round_row(void *context, uint32_t worker, uint32_t item, whit
     return WHIT_OK;
 }
 
-/* Rounds the rows in pieces, and tells how far it is after each: a wide matrix takes seconds. */
+/* Rounds the rows in pieces and reports the progress after each, because a wide matrix takes seconds. */
 static whit_status round_rows(struct job *job, const whit_within *within, whit_pool *pool, whit_error *error)
 {
     const uint32_t n_rows = job->type->n_rows, piece = whit_pool_size(pool) * (PIECE_WEIGHTS / job->type->n_cols + 16);

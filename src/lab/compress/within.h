@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reports progress from within a piece of work that takes long: a matrix, or a pass over the text. */
+ * Reports the progress within a long piece of work, such as a matrix or a pass over the text. */
 #ifndef WHIT_COMPRESS_WITHIN_H
 #define WHIT_COMPRESS_WITHIN_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 typedef struct whit_within {
-    /* Called on the calling thread with the share of the work that is done, 0 to 1. False: the work ends early, and its
-     * results must not be used. NULL means that it is not called. */
+    /* Called on the calling thread with the share of the work that is done, from 0 to 1. Returning false ends the work
+     * early; its results must not be used then. NULL: not called. */
     bool (*tell)(void *user, double share);
     void *user;
 } whit_within;

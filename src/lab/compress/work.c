@@ -11,7 +11,7 @@ static const char magic[8] = "whitwrk3";
 
 enum { RECORD_BYTES = 8 + WHIT_HASH_BYTES };
 
-/* Hashes a record together with the settings, so that a record written into the same file by another run is not
+/* Hashes a record together with the settings, so that a record which another run has written to the same file is not
  * accepted. */
 static void digest(const whit_work *work, const void *data, size_t size_bytes, uint8_t hash[WHIT_HASH_BYTES])
 {
@@ -33,7 +33,7 @@ static whit_status write_all(const whit_work *work, const void *data, size_t siz
     return WHIT_OK;
 }
 
-/* ---- a record's payload: for each matrix its name, type, digest, lengths of the parts, and the parts ---------- */
+/* ---- payload of a record: name, type, digest and sizes of the parts of each matrix, and the parts ------------ */
 
 static bool put_matrix(whit_buf *buf, const whit_finished *f)
 {
@@ -60,7 +60,7 @@ static bool take_bytes(struct reader *r, void *to, size_t n)
     return true;
 }
 
-/* Reads a matrix from a payload. *fits is false if the payload does not have the form written by put_matrix; the type
+/* Reads a matrix from a payload. *fits is false if the payload does not have the form that put_matrix writes. The type
  * is checked before it is used. */
 static whit_status get_matrix(struct reader *r, const whit_allocator *a, whit_finished *f, bool *fits,
                               whit_error *error)
@@ -90,7 +90,7 @@ static whit_status get_matrix(struct reader *r, const whit_allocator *a, whit_fi
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-/* Reads the complete records; *end is the offset after the last complete record. */
+/* Reads the complete records. *end is the position after the last of them. */
 static whit_status read_records(whit_work *work, const whit_map *map, size_t *end, whit_work_fn *take, void *user,
                                 whit_error *error)
 {
