@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define PIECE ((size_t)1 << 14) /* number of floats stepped at once */
+#define PIECE ((size_t)1 << 14) /* number of floats that a worker updates at a time */
 
 whit_adamw whit_adamw_default(void)
 {

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 
-#define PIECE_BYTES ((size_t)1 << 20) /* text given to the tokenizer at a time */
+#define PIECE_BYTES ((size_t)1 << 20) /* largest number of bytes that are given to the tokenizer at a time */
 
 void whit_corpus_free(whit_corpus *corpus)
 {
@@ -57,12 +57,12 @@ whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, c
     whit_status status = WHIT_OK;
     for (size_t at = 0; status == WHIT_OK && at < map.size_bytes;) {
         size_t n = map.size_bytes - at, n_ids = 0;
-        if (n > PIECE_BYTES) { /* the piece ends with a line, so that no word is cut */
+        if (n > PIECE_BYTES) { /* the piece ends before a line break, so that no word is cut */
             n = PIECE_BYTES;
             const uint8_t *line = memrchr(map.data + at, '\n', n);
             if (line && line > map.data + at) n = (size_t)(line - map.data) - at;
         }
-        /* A text seldom has more tokens than bytes, but each byte of invalid UTF-8 may have three tokens. */
+        /* A text rarely has more tokens than bytes, but each byte of invalid UTF-8 may become three tokens. */
         for (size_t room = n + 16;; room = n_ids) {
             status = reserve(corpus, room, error);
             if (status == WHIT_OK)
@@ -92,7 +92,7 @@ whit_status whit_corpus_add_ids(whit_corpus *corpus, const whit_model *model, co
     return find_starts(corpus, before, whit_model_bos(model), error);
 }
 
-/* Counts the documents that begin early enough for a whole window. */
+/* Returns the number of documents that begin early enough for a whole window. */
 static size_t usable_starts(const whit_corpus *corpus, uint32_t n_tokens)
 {
     size_t n = corpus->n_starts;

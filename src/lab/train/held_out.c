@@ -8,7 +8,8 @@ uint32_t whit_held_out_windows(const whit_corpus *text, uint32_t n_tokens, uint3
     return n > 1u << 20 ? 1u << 20 : (uint32_t)n;
 }
 
-/* Fills one batch with the windows from number `first` on; rows that are not scored get no target. */
+/* Fills one batch with the windows from number `first` on. There are n windows, which begin `stride` times n_tokens
+ * tokens apart; sequences after the last window repeat it. Rows that are not scored get the target -1. */
 static void fill(const whit_corpus *text, const whit_tape_options *batch, uint32_t first, uint32_t n, size_t stride,
                  int32_t *ids, int32_t *targets)
 {

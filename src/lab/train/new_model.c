@@ -11,7 +11,7 @@
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-/* Adds a tensor that the family's program requests. */
+/* Adds a tensor that the family's program requests. Returns its index; -1 on an error. */
 static int32_t add_tensor(void *context, const char *name, uint32_t n_rows, uint32_t n_cols, whit_layout layout,
                           whit_error *error)
 {
@@ -23,8 +23,8 @@ static int32_t add_tensor(void *context, const char *name, uint32_t n_rows, uint
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* Draws a number with mean 0 and variance 1: the sum of twelve uniform numbers (Irwin, Hall), which needs no function
- * that machines might round differently. */
+/* Draws a number with mean 0 and variance 1: the sum of twelve uniform numbers minus 6 (Irwin, Hall). This needs no
+ * function that machines might round differently. */
 static float normal(whit_rng *rng)
 {
     double sum = -6;
@@ -38,7 +38,7 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* Lists the initial values of tensors by the suffixes of their names. */
+/* The kinds of initial values, and the endings of the tensors' names that choose them. */
 enum start { START_RESIDUAL, START_ONE, START_ZERO, START_TAPS, START_DECAY, START_STEP };
 static const struct {
     const char *end;
@@ -59,7 +59,7 @@ static const struct {
     {".delta_dt", START_STEP},
 };
 
-/* Fills a tensor with its initial values. Without a row in `starts`, a matrix gets normal numbers and a vector
+/* Fills a tensor with its initial values. If no row of `starts` applies, a matrix gets normal numbers and a vector
  * zeros. */
 static void fill_tensor(const whit_param *param, float *weight, const whit_config *c, whit_rng *rng)
 {
@@ -75,7 +75,7 @@ static void fill_tensor(const whit_param *param, float *weight, const whit_confi
     for (size_t k = 0; k < param->n; k++) {
         weight[k] = deviation > 0 ? (float)deviation * normal(rng) : (float)constant;
         if (start == START_DECAY) weight[k] = (float)-(1 + 15 * whit_rng_uniform(rng));
-        if (start == START_STEP) /* softplus turns these into steps from 0.001 to 0.1 with equal ratios */
+        if (start == START_STEP) /* softplus turns these values into steps from 0.001 to 0.1 with equal ratios */
             weight[k] =
                 (float)whit_log_f64(whit_exp_f64(0.001 * whit_pow_f64(100, ((double)k + 0.5) / (double)param->n)) - 1);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Declares the operations of the tape: a forward function and a gradient for every kind of node. This header is
- * for tape.c and ops_*.c alone. */
+ * Declares the operations of the tape: a forward function and a gradient function for every kind of node. Only tape.c,
+ * ops_*.c and their tests include this header. */
 #ifndef WHIT_TRAIN_OPS_H
 #define WHIT_TRAIN_OPS_H
 
@@ -9,7 +9,7 @@
 typedef void whit_op_fn(const whit_tape *tape, const whit_tape_step *step);
 
 typedef struct whit_train_op {
-    whit_op_fn *forward, *backward; /* NULL: nothing to do, the output shares the input's place */
+    whit_op_fn *forward, *backward; /* NULL: nothing to compute, because the output shares the input's memory */
 } whit_train_op;
 
 whit_op_fn whit_op_embed, whit_op_embed_gradient;
@@ -29,18 +29,20 @@ whit_op_fn whit_op_expert_linear, whit_op_expert_linear_gradient;
 whit_op_fn whit_op_combine, whit_op_combine_gradient;
 whit_op_fn whit_op_clamp, whit_op_clamp_gradient;
 
-/* Compute an adapter's part of a linear layer; x is the input as the product reads it. */
+/* Compute an adapter's part of a linear layer, forward and backward. x is the input of the layer's product, rounded if
+ * the matrix requires it. */
 void whit_op_low_rank(const whit_tape *tape, const whit_tape_step *step, const float *x);
 void whit_op_low_rank_gradient(const whit_tape *tape, const whit_tape_step *step, const float *x);
 
-/* Return the floats of scratch per thread for attention, a convolution or a delta rule over sequences of n_tokens, and
- * for a router. */
+/* Return the number of floats of scratch memory per thread: for attention, a convolution and a delta rule over
+ * sequences of n_tokens tokens, and for a router. */
 size_t whit_op_attention_scratch(const whit_node *node, uint32_t n_tokens);
 size_t whit_op_conv_scratch(uint32_t n_tokens);
 size_t whit_op_delta_scratch(const whit_node *node, uint32_t n_tokens);
 size_t whit_op_route_scratch(const whit_node *node);
 
-/* Return the operands of a step: input 0, 1, 2 and output. */
+/* Return operands of a step: the value of input 0, 1 or 2, the value of the output, the gradients of both (dinput,
+ * doutput), and the number of floats in a row of a value (width). */
 static inline const float *whit_step_input(const whit_tape *tape, const whit_tape_step *step, int i)
 {
     return tape->value[step->node->input[i]];
@@ -61,7 +63,7 @@ static inline uint32_t whit_step_width(const whit_tape *tape, whit_ref value)
 {
     return tape->graph->values[value - 1].width;
 }
-/* Returns the first row after a chunk, which begins at row chunk * WHIT_TAPE_ROW_CHUNK. */
+/* Returns the first row after a chunk. The chunk begins at row chunk * WHIT_TAPE_ROW_CHUNK. */
 static inline uint32_t whit_chunk_end(const whit_tape *tape, uint32_t chunk)
 {
     uint32_t end = (chunk + 1) * WHIT_TAPE_ROW_CHUNK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements causal attention with grouped heads. A work item is a KV head of a sequence with all its query heads, so
- * that items share no gradient. Queries are processed in blocks; a block reads the keys up to its last query, from the
- * first key of the window. The backward pass computes the probabilities again:
+ * that no two items write the same gradient. Queries are processed in blocks. A block reads the keys from the first key
+ * in its first query's window to the key of its last query. The backward pass computes the probabilities again:
  *
  *   S = scale Q K^T, P = softmax(S), O = P V
  *   dV += P^T dO, dP = dO V^T, dS = scale P (dP - rowsum(dO O)), dQ = dS K, dK += dS^T Q */
@@ -14,7 +14,7 @@
 size_t whit_op_attention_scratch(const whit_node *node, uint32_t n_tokens)
 {
     (void)node;
-    return 2 * (size_t)QUERY_BLOCK * n_tokens; /* P and dP of a block */
+    return 2 * (size_t)QUERY_BLOCK * n_tokens; /* for P and dP of a block */
 }
 
 struct attention_job {
@@ -35,11 +35,11 @@ static struct attention_job attention_job(const whit_tape *tape, const whit_tape
     return job;
 }
 
-/* Describes a block of attention: queries [begin, end) of one head attend to keys [first, end). */
+/* A block of attention: queries [begin, end) of one head attend to keys [first, end). */
 struct block {
     uint32_t begin, end, first;
     size_t n_queries, n_keys;
-    size_t q, kv; /* offsets of the block's first query and key */
+    size_t q, kv; /* offsets of the block's first query and first key in their values */
 };
 
 static struct block block_at(const struct attention_job *job, uint32_t item, uint32_t member, uint32_t begin)
@@ -56,7 +56,7 @@ static struct block block_at(const struct attention_job *job, uint32_t item, uin
     return b;
 }
 
-/* Computes p (n_queries, n_keys): the probabilities, which are zero for keys that a query does not attend to. */
+/* Computes p (n_queries, n_keys): the probabilities. They are 0 for keys that a query does not attend to. */
 static void probabilities(const struct attention_job *job, uint32_t worker, const struct block *b, float *p)
 {
     const whit_tape *tape = job->tape;
@@ -109,7 +109,8 @@ void whit_op_attention(const whit_tape *tape, const whit_tape_step *step)
     whit_pool_run(tape->pool, forward_items, &job, tape->options.n_sequences * job.n_kv_heads, 1);
 }
 
-/* Sets the rows of one head in a gradient to zero, so that blocks can add to them. */
+/* Sets the gradient d of one KV head in one sequence to zero, so that blocks can add to it. `offset` is the index of
+ * the head's first element. */
 static void clear_head(const struct attention_job *job, float *d, size_t offset)
 {
     for (uint32_t t = 0; t < job->n_tokens; t++) memset(d + offset + t * job->kv_width, 0, job->head_dim * sizeof *d);

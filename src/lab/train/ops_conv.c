@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Implements causal convolution over time of each channel by itself, with inference's kernel. A work item is a run of
- * channels over all sequences, so that the gradient of a tap's weight is the sum of one item. With u the sum over taps
- * and s the sigmoid of u:
+ * Implements causal convolution over time, of each channel by itself, with the same kernel as inference. A work item is
+ * a run of channels of all sequences, so that one item computes the whole gradient of a tap's weight. With u the sum
+ * over taps and s the sigmoid of u:
  *
  *   y[t] = f(u[t]), u[t] = sum over j of w[j] x[t - (n_taps - 1 - j)], f is SiLU or the identity
- *   du = dy s (1 + u (1 - s)), or dy; dx[t] = sum over j of w[j] du[t + n_taps - 1 - j]
+ *   du = dy s (1 + u (1 - s)) for SiLU, dy for the identity; dx[t] = sum over j of w[j] du[t + n_taps - 1 - j]
  *   dw[j] = sum over t of du[t] x[t - (n_taps - 1 - j)] */
 #include "train/ops.h"
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define CHANNELS 64 /* channels of a work item */
+#define CHANNELS 64 /* number of channels of a work item */
 
 struct conv_job {
     const whit_tape *tape;
@@ -44,8 +44,8 @@ size_t whit_op_conv_scratch(uint32_t n_tokens)
     return (size_t)n_tokens * CHANNELS;
 }
 
-/* Computes channels [channel, channel + n) of token t in the sequence that begins at row `first`, and writes them to
- * out (n). */
+/* Computes n channels from number `channel` on of token t in the sequence that begins at row `first`, and writes them
+ * to out (n). */
 static void convolve_token(const struct conv_job *job, size_t first, uint32_t t, uint32_t channel, uint32_t n,
                            bool is_silu, float *out)
 {
@@ -78,7 +78,7 @@ void whit_op_conv(const whit_tape *tape, const whit_tape_step *step)
     whit_pool_run(tape->pool, convolve_channels, &job, count_items(&job), 1);
 }
 
-/* Computes du (n_tokens, CHANNELS): the gradients of the sums over taps in one sequence. */
+/* Computes du (n_tokens, CHANNELS) of one sequence: the gradients of the sums over taps. */
 static void find_sum_gradients(const struct conv_job *job, size_t first, uint32_t channel, uint32_t n, float *du)
 {
     const float *dy = whit_step_doutput(job->tape, job->step);

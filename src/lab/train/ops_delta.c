@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Implements the gated delta rule with inference's kernel. A value head's state S (key_dim, value_dim) begins as zeros.
- * A token has a query q and a key k of unit length (q is also divided by sqrt(key_dim)), a value v, b = sigmoid(beta)
- * and g = exp(a softplus(decay + dt)):
+ * Implements the gated delta rule with the same kernel as inference. A value head's state S (key_dim, value_dim) begins
+ * as zeros. A token has a query q and a key k of unit length (q is also divided by sqrt(key_dim)), a value v, b =
+ * sigmoid(beta) and g = exp(a softplus(decay + dt)). beta and decay are inputs; a and dt are parameters of the head.
  *
  *   R = g S, u = b (v - R^T k), S' = R + k u^T, o = S'^T q
  *
- * The backward pass visits the tokens in reverse order with D = dS':
+ * The backward pass visits the tokens in reverse order. D is the gradient of S', and at the end of a token that of S:
  *
  *   dq = S' do, D += q do^T, du = D^T k, dk = D u, db = du . (v - R^T k), dv = b du, dr = -dv,
  *   dk += R dr, D += k dr^T, dg = sum of D * S, D = g D
  *
- * The states of all tokens are not stored. A first pass keeps the state of every ceil(sqrt(n_tokens))-th token, and
- * other states are computed again from the last kept one. A work item is a key head of a sequence with all its value
- * heads, so that items share no gradient of a token; the gradients of a and dt are partial sums for each sequence,
- * added in order. */
+ * The states of all tokens are not stored. A first pass stores the state before every ceil(sqrt(n_tokens))-th token;
+ * the states of the tokens after it are computed again from this state. A work item is a key head of a sequence with
+ * all its value heads, so that no two items write the same gradient of a token. The gradients of a and dt are summed
+ * for each sequence, and then over the sequences in order. */
 #include "train/ops.h"
 
 #include "kernels/delta.h"
@@ -24,27 +24,27 @@ struct delta_job {
     const whit_tape *tape;
     const whit_tape_step *step;
     uint32_t n_tokens, n_heads, n_key_heads, key_dim, value_dim,
-        stride; /* stride: number of tokens between kept states */
+        stride; /* stride: number of tokens between stored states */
     bool is_grouped;
     size_t width, state_elems;
     const float *mixed, *beta, *decay, *a, *dt;
 };
 
-/* Holds a token's change to the state of a head. */
+/* A token's change to the state of a head. */
 struct token {
-    float *query, *key; /* (key_dim) normalised query and key */
-    float *change;      /* (value_dim) u of the head comment */
+    float *query, *key; /* (key_dim) q and k of the comment at the top */
+    float *change;      /* (value_dim) u of the comment at the top */
     float g, b;
 };
 
-/* Divides the scratch memory of a worker. */
+/* The parts of a worker's scratch memory. */
 struct walk {
-    float *kept;           /* (n_tokens / stride, state) states before tokens 0, stride, ... */
-    float *states;         /* (stride + 1, state) states before each token of a chunk and after its last token */
-    float *dstate;         /* (state) D of the head comment */
-    struct token *tokens;  /* (stride) */
-    float *read, *dchange; /* (value_dim) */
-    float *dquery, *dkey;  /* (key_dim) */
+    float *kept;           /* (ceil(n_tokens / stride), state_elems) states before tokens 0, stride, 2 stride, ... */
+    float *states;         /* (stride + 1, state_elems) states before each token of a chunk, and after its last token */
+    float *dstate;         /* (state_elems) D of the comment at the top */
+    struct token *tokens;  /* (stride) the tokens of a chunk */
+    float *read, *dchange; /* (value_dim) R^T k, later dr; du */
+    float *dquery, *dkey;  /* (key_dim) gradients of q and k */
 };
 
 static uint32_t find_stride(uint32_t n_tokens)
@@ -116,8 +116,8 @@ static uint32_t key_head_of(const struct delta_job *job, uint32_t head)
     return whit_delta_key_head(head, job->n_heads, job->n_key_heads, job->is_grouped);
 }
 
-/* The functions below return offsets in a row of the mixed input: of a key head's query, of its key, and of a value
- * head's value. */
+/* The functions below return offsets in a row of the mixed input: the offset of a key head's query, of a key head's
+ * key, and of a value head's value. */
 static size_t query_at(const struct delta_job *job, uint32_t key_head)
 {
     return (size_t)key_head * job->key_dim;
@@ -133,7 +133,7 @@ static size_t value_at(const struct delta_job *job, uint32_t head)
 
 /* ---- forward -------------------------------------------------------------------------------- */
 
-/* Advances `state` by the token of row r and writes the token's output to out (value_dim). */
+/* Advances `state` by the token of row r. Fills *token, and writes the token's output to out (value_dim). */
 static void run_token(const struct delta_job *job, uint32_t head, size_t r, struct token *token, float *state,
                       float *out)
 {
@@ -173,7 +173,7 @@ void whit_op_delta(const whit_tape *tape, const whit_tape_step *step)
 
 /* ---- backward ------------------------------------------------------------------------------- */
 
-/* Adds the gradient of x to dx, given the gradient (n) of x / sqrt(sum of x^2 + eps) * factor. */
+/* Adds the gradient of x to dx (n). dnormalised (n) is the gradient of factor * x / sqrt(sum of x^2 + eps). */
 static void add_normalised(const whit_loops *loops, const float *x, const float *dnormalised, float factor, size_t n,
                            float *dx)
 {
@@ -193,7 +193,7 @@ static void keep_states(const struct delta_job *job, const struct walk *w, size_
     }
 }
 
-/* Computes the states of tokens [begin, end), which are a chunk. */
+/* Computes the states of tokens [begin, end), which are a chunk, from the stored state before it. */
 static void fill_chunk(const struct delta_job *job, const struct walk *w, size_t first, uint32_t head, uint32_t begin,
                        uint32_t end)
 {
@@ -206,12 +206,13 @@ static void fill_chunk(const struct delta_job *job, const struct walk *w, size_t
     }
 }
 
-/* Holds the gradients of a and dt, summed over the tokens of a sequence for one value head. */
+/* Gradients of a and dt of one value head, summed over the tokens of a sequence. */
 struct head_sums {
     float da, ddt;
 };
 
-/* Computes the gradients of the token at row r, which has number i in its chunk. */
+/* Computes the gradients of the token at row r, which has number i in its chunk, and adds those of a and dt to
+ * *sums. */
 static void token_gradient(const struct delta_job *job, const struct walk *w, size_t r, uint32_t head, uint32_t i,
                            struct head_sums *sums)
 {
@@ -268,7 +269,7 @@ static void clear_key_head(const struct delta_job *job, size_t first, uint32_t k
     }
 }
 
-/* Returns the sums of a sequence: the gradients of a for each head, then the gradients of dt. */
+/* Returns the sums of a sequence: the gradients of a for all heads, then the gradients of dt for all heads. */
 static float *sums_of(const struct delta_job *job, uint32_t sequence)
 {
     return job->tape->partials + (size_t)sequence * 2 * job->n_heads;

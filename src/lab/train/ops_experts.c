@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Implements mixtures of experts: the choice of experts, rows grouped by expert, products with an expert's matrix,
+ * Implements mixtures of experts: the choice of experts, rows grouped by expert, products with an expert's matrix, and
  * weighted sums. A value of (token, expert) pairs has n_rows n_used rows, sorted by expert and then by token, as in
- * inference. A work item of a product is an expert, so that items share no gradient of a matrix. The gradient passes
- * through the weights of the chosen experts; the choice itself has no gradient. With s the scores and p_i = s of choice
- * i, a token's weights are w_i = f c_i p_i / (sum of p + added) if normalised, or else w_i = f c_i p_i:
+ * inference. A work item of a product is an expert, so that no two items write the same gradient of a matrix. The
+ * gradient passes through the weights of the chosen experts; the choice itself has no gradient.
  *
- *   dp_i = f c_i dw_i; normalised: (dp_i - sum of dp_j p_j / (sum of p + added)) / (sum of p + added)
+ * The logits l of a token give the scores s. p_i is the score of choice i, c_i the factor of the chosen expert, and f
+ * the factor of the router. The weights are w_i = f c_i p_i / (sum of p + added) if normalised, otherwise w_i = f c_i
+ * p_i. With q_i = f c_i dw_i:
+ *
+ *   dp_i = q_i; normalised: (q_i - sum of q_j p_j / (sum of p + added)) / (sum of p + added)
  *   softmax: dl_e = s_e (ds_e - sum of ds s); sigmoid: dl_e = ds_e s_e (1 - s_e)
  *
- * The loss that balances experts (Fedus et al. 2021, equation 4) is balance E sum over e of share_e mean(s_e), where
- * share_e is expert e's share of the pairs; it adds balance E share_e / n_rows to ds_e. */
+ * The loss that balances the E experts (Fedus et al. 2021, equation 4) is balance * E * (sum over e of share_e * mean
+ * of s_e over the rows), where share_e is expert e's share of the pairs; it adds balance * E * share_e / n_rows to
+ * ds_e. */
 #include "train/ops.h"
 
 #include <string.h>
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
 
-/* Fills tape->pairs with the pairs of the step's route. */
+/* Fills tape->pairs with the (token, expert) pairs that the step's router chose. */
 static void find_pairs(const whit_tape *tape, const whit_tape_step *step)
 {
     const whit_tape_pairs *p = &tape->pairs;
@@ -34,7 +38,8 @@ static void find_pairs(const whit_tape *tape, const whit_tape_step *step)
             p->weight_of[row] = route[(size_t)t * 2 * n_used + n_used + i];
         }
     memmove(p->first + 1, p->first,
-            p->n_experts * sizeof *p->first); /* each start was counted up to the next start: moves the starts back */
+            p->n_experts * sizeof *p->first); /* the loop has moved each start to the next expert's start: moves the
+                                               * starts back */
     p->first[0] = 0;
 }
 
@@ -44,7 +49,8 @@ struct route_job {
     const whit_tape *tape;
     const whit_tape_step *step;
     whit_router router;
-    const float *balance; /* (n_experts) added to the gradients of scores; NULL without balancing loss */
+    const float *balance; /* (n_experts) gradients of the balancing loss, added to those of each token's scores; NULL:
+                           * no such loss */
 };
 
 static whit_router find_router(const whit_tape *tape, const whit_node *node)
@@ -85,8 +91,8 @@ void whit_op_route(const whit_tape *tape, const whit_tape_step *step)
     whit_pool_run(tape->pool, route_rows, &job, tape->n_rows, WHIT_TAPE_ROW_CHUNK);
 }
 
-/* Sets ds (n_experts) to the gradients of a token's scores s, and multiplies the gradients of the token's weights in dw
- * (n_used) by the factors that do not depend on the scores. */
+/* Sets ds (n_experts) to the gradients of a token's scores s. dw (n_used) are the gradients of the token's weights;
+ * they are multiplied by the factors that do not depend on the scores. */
 static void find_score_gradients(const struct route_job *job, const float *s, const float *route, float *dw, float *ds)
 {
     const whit_router *router = &job->router;
@@ -127,7 +133,8 @@ static void route_gradients(void *context, uint32_t worker, uint32_t begin, uint
     }
 }
 
-/* Adds the gradients of the experts' factors. It runs on one thread, because rows share experts. */
+/* Adds the gradients of the experts' factors to dscales. It runs on one thread, because several rows use the same
+ * expert. */
 static void add_scale_gradients(const whit_tape *tape, const whit_tape_step *step, const whit_router *router,
                                 float *dscales)
 {
@@ -184,8 +191,8 @@ void whit_op_dispatch(const whit_tape *tape, const whit_tape_step *step)
     whit_pool_run(tape->pool, copy_rows, &job, whit_tape_rows(tape, step->node->output), WHIT_TAPE_ROW_CHUNK);
 }
 
-/* Computes y[t] = or += the sum over the token's pairs of weight * x[pair], in the order of rank; weights NULL means
- * 1. */
+/* Computes the sum of weight * x[pair] over token t's pairs, in the order in which their experts were chosen. The sum
+ * replaces y if `overwrites`, otherwise it is added to y. weights NULL: all weights are 1. */
 static void sum_pairs(const struct pair_job *job, uint32_t t, const float *x, const float *weights, bool overwrites,
                       float *y)
 {
@@ -271,7 +278,7 @@ struct expert_job {
     const whit_tape_step *step;
     size_t n_in, n_out;
     const float *weight, *bias;
-    float *dweight, *dbias; /* NULL if frozen */
+    float *dweight, *dbias; /* NULL: frozen, or there is no bias */
 };
 
 static struct expert_job make_job(const whit_tape *tape, const whit_tape_step *step)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements linear layers: y = x W^T + b over rows. The forward pass reads W rounded if the parameter is coded; the
- * gradient of the rounded W is used as the gradient of the latent weights (straight-through). The same holds for an
- * input that is rounded to int8 (W1.58A8), which is rounded again for the gradient of W instead of being stored. */
+ * Implements linear layers: y = x W^T + b over rows. If W is coded, the forward pass uses the rounded W, and the
+ * gradient of the rounded W serves as the gradient of the latent weights (straight-through). In W1.58A8, where the
+ * input is rounded to int8, its gradient is straight-through too; for the gradient of W the input is rounded again
+ * instead of being stored. */
 #include "train/ops.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ static void round_chunks(void *context, uint32_t worker, uint32_t begin, uint32_
             job->tape->loops->round_row(job->x + r * job->n_in, job->tape->rounded + r * job->n_in, job->n_in);
 }
 
-/* Returns the product's input, which is rounded first if the weight requires rounded inputs. */
+/* Returns the input of the layer's product. If the weight requires a rounded input, this is tape->rounded, filled
+ * here. */
 static const float *input_of(const whit_tape *tape, const whit_tape_step *step)
 {
     const whit_param *weight = &tape->params->items[step->node->weight];
@@ -33,7 +35,7 @@ static const float *input_of(const whit_tape *tape, const whit_tape_step *step)
 
 struct bias_job {
     const whit_tape *tape;
-    const float *bias; /* added to y; NULL: dy is summed for its gradient */
+    const float *bias; /* added to y; NULL in the backward pass, which sums dy instead */
     float *y;
     const float *dy;
     size_t n_out;
@@ -111,7 +113,7 @@ void whit_op_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
                             .c = whit_param_gradient(tape->params, weight),
                             .ldc = n_in};
     whit_blas_share(&tape->blas, tape->pool, &dx);
-    if (dweight.c) whit_blas_share(&tape->blas, tape->pool, &dweight); /* NULL if the weight is frozen */
+    if (dweight.c) whit_blas_share(&tape->blas, tape->pool, &dweight); /* dweight.c is NULL if the weight is frozen */
     if (weight->low_a >= 0) whit_op_low_rank_gradient(tape, step, x);
     float *dbias =
         step->node->bias >= 0 ? whit_param_gradient(tape->params, &tape->params->items[step->node->bias]) : NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Implements the adapter of a linear layer: y += (x Aᵀ) Bᵀ. The forward pass uses A and B rounded to int8; their
- * gradients are applied to the unrounded values (straight-through). x Aᵀ is small, so the gradient computes it
- * again. */
+ * Implements the adapter of a linear layer: y += (x Aᵀ) Bᵀ. The forward pass uses A and B rounded to int8; the
+ * gradients of the rounded factors serve as the gradients of the latent ones (straight-through). x Aᵀ is small, so the
+ * backward pass computes it again instead of storing it. */
 #include "train/ops.h"
 
 struct factors {
     const whit_param *a, *b;
     size_t n_out, n_in, rank, n_rows;
     const float *x;
-    float *low, *dlow; /* (n_rows, rank) */
+    float *low, *dlow; /* (n_rows, rank) x Aᵀ and its gradient */
 };
 
 static struct factors factors_of(const whit_tape *tape, const whit_tape_step *step, const float *x)

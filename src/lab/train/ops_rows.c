@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements operations on rows: embedding, norms, RoPE, gates, clamps and sums. */
+ * Implements operations on rows: embedding, norms, RoPE, gates, clamps, sigmoid factors and sums. */
 #include "train/ops.h"
 
 #include "kernels/delta.h"
@@ -32,7 +32,8 @@ static void run_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t 
         whit_pool_run(tape->pool, run_chunks, &job, whit_tape_chunks_of(whit_tape_rows(tape, step->node->output)), 1); \
     } while (0)
 
-/* Defines the offset `at` and the number n of the floats in rows [begin, end) of the output. */
+/* Defines, for rows [begin, end) of the output: their width, the offset `at` of their first float, and their number n
+ * of floats. */
 #define SPAN                                                                                                           \
     size_t width = whit_step_width(tape, step->node->output), at = begin * width;                                      \
     size_t n = (end - begin) * width;                                                                                  \
@@ -54,7 +55,7 @@ void whit_op_embed(const whit_tape *tape, const whit_tape_step *step)
     RUN(embed);
 }
 
-/* Runs on one thread, because several rows may have the same id. */
+/* Runs on one thread, because several rows may have the same id and thus add to the same row of the table. */
 void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     float *table = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
@@ -141,7 +142,8 @@ void whit_op_rope_gradient(const whit_tape *tape, const whit_tape_step *step)
 
 /* ---- gates ---------------------------------------------------------------------------------- */
 
-/* Computes f(gate) and its slope for the gates y = f(gate) (up + shift) that have no gradient loop of their own. */
+/* Returns f(x), and its derivative in *slope, for the gates that have no loop of their own. A gate computes y = f(gate)
+ * (up + shift). */
 static float gate_value(whit_gate gate, float x, float *slope)
 {
     if (gate == WHIT_GATE_PRODUCT) {

@@ -58,7 +58,8 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
     return WHIT_OK;
 }
 
-/* Assigns offsets in the order in which tensors were added; frozen tensors get offsets of their own. */
+/* Also assigns all offsets again, in the order in which the tensors were added; frozen tensors are counted
+ * separately. */
 void whit_params_freeze(whit_params *params, uint32_t i)
 {
     params->items[i].frozen = true;
@@ -77,7 +78,7 @@ static size_t count_floats(const whit_params *params)
     return n;
 }
 
-/* Returns whether gradients of frozen weights are needed, because a frozen coded tensor still trains its scales. */
+/* Returns whether gradients of frozen weights are needed, because the scales of a frozen coded tensor are trained. */
 static bool trains_fixed_scales(const whit_params *params)
 {
     for (uint32_t i = 0; i < params->n; i++)
@@ -215,7 +216,8 @@ static void round_group(const struct rounding_job *job, size_t at, size_t n, flo
         whit_quantise_stored(type, fields, stored);
         whit_quantise_values(params->loops, type, w, n, stored, params->share, job->param->value + at);
     } else {
-        float rounded[2] = {0}; /* values contain this share of the rounded weights, and so do gradients */
+        /* `value` contains only params->share of the rounding, so the gradients are multiplied by it */
+        float rounded[2] = {0};
         whit_quantise_stored(type, fields, stored);
         whit_quantise_scale_gradient(params->loops, type, w, n, stored, whit_param_gradient(params, job->param) + at,
                                      rounded);
@@ -245,12 +247,12 @@ static void round_lines(void *context, uint32_t worker, uint32_t begin, uint32_t
 
 static bool takes_part(const whit_param *param, enum rounding what)
 {
-    /* The scales of i8 are not trained: they are the largest magnitude of a row over 127. */
+    /* The scales of i8 are not trained: a scale is the largest magnitude of its row, divided by 127. */
     return param->coded && !(what == SCALE_GRADIENTS && param->type.codec == WHIT_CODEC_I8);
 }
 
-/* Rounds the tensors that have a single line. One thread computes all sums of such a tensor, so that results do not
- * depend on the number of threads. */
+/* Fits or rounds the tensors that have a single line, or computes the gradients of their scales. One thread computes
+ * all sums of such a tensor, so that results do not depend on the number of threads. */
 static void round_tensors(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct rounding_job *all = context;
@@ -260,7 +262,8 @@ static void round_tensors(void *context, uint32_t worker, uint32_t begin, uint32
     }
 }
 
-/* Fits or rounds all coded tensors, or computes the gradients of their scales; false if the watcher cancelled. */
+/* Fits or rounds all coded tensors, or computes the gradients of their scales. Returns false if the watcher
+ * cancelled. */
 static bool each_coded(whit_params *params, whit_pool *pool, enum rounding what, const whit_watcher *watcher)
 {
     struct rounding_job job = {.params = params, .what = what};

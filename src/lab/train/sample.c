@@ -3,8 +3,8 @@
 
 #include "base/rng.h"
 
-#define N_SEQUENCES    16 /* documents that are sampled in parallel, each one token per step */
-#define OPENING_TOKENS 8  /* tokens of the corpus that begin a document, for models without a BOS token */
+#define N_SEQUENCES    16 /* documents that are sampled in parallel; a step adds one token to each */
+#define OPENING_TOKENS 8  /* number of tokens, copied from the corpus, that begin a document without BOS */
 
 /* Returns the BOS token if the model's prompts begin with it; otherwise -1. */
 static int32_t find_prompt_bos(const whit_model *model)
@@ -23,10 +23,12 @@ struct sampling {
     whit_session *session;
     whit_sampler *sampler;
     int32_t *ids;                                 /* (N_SEQUENCES, n_longest) tokens of the unfinished documents */
-    uint32_t n[N_SEQUENCES], n_read[N_SEQUENCES]; /* tokens of each document; tokens that the model has read */
-    whit_rng rng;                                 /* chooses the places of openings in the corpus */
-    size_t n_text;                                /* ids of the corpus before sampling */
-    int32_t bos;                                  /* token that begins documents; -1: a piece of the corpus does */
+    uint32_t n[N_SEQUENCES], n_read[N_SEQUENCES]; /* number of tokens of each document; number of them that the model
+                                                   * has read */
+    whit_rng rng;                                 /* chooses the places in the corpus that openings are copied from */
+    size_t n_text;                                /* number of ids in the corpus before sampling */
+    int32_t bos;                                  /* token that begins each document; -1: tokens of the corpus begin
+                                                   * it */
     size_t n_made;
 };
 
@@ -40,7 +42,7 @@ static whit_status finish_document(struct sampling *s, uint32_t sequence, whit_e
     return whit_session_truncate(s->session, sequence, 0, error);
 }
 
-/* Begins a document with BOS, or with a piece of the corpus. */
+/* Begins a document with BOS, or with tokens copied from the corpus. */
 static void begin_document(struct sampling *s, uint32_t sequence)
 {
     int32_t *ids = s->ids + (size_t)sequence * s->options->n_longest;
@@ -66,7 +68,7 @@ static whit_status step_sample(struct sampling *s, whit_error *error)
     WHIT_TRY(whit_session_step(s->session, tokens, N_SEQUENCES, error));
     for (uint32_t i = 0; i < N_SEQUENCES; i++) {
         int32_t id;
-        if (s->n_read[i] < s->n[i]) continue; /* still within the opening */
+        if (s->n_read[i] < s->n[i]) continue; /* the model has not read the whole opening */
         WHIT_TRY(whit_sampler_pick(s->sampler, whit_session_logits(s->session, i), &id, error));
         s->ids[(size_t)i * n_longest + s->n[i]++] = id;
         if (whit_model_is_end(s->model, id) || s->n[i] == n_longest) WHIT_TRY(finish_document(s, i, error));
@@ -74,7 +76,8 @@ static whit_status step_sample(struct sampling *s, whit_error *error)
     return WHIT_OK;
 }
 
-/* Reports the share of the tokens that have been made, including the tokens of unfinished documents. */
+/* Reports the share of the tokens that have been sampled, including those of unfinished documents. Returns false if
+ * sampling is cancelled. */
 static bool tell_made(const struct sampling *s)
 {
     const whit_corpus *corpus = s->corpus;
@@ -127,7 +130,7 @@ whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model
     return status;
 }
 
-/* Draws a random token; BOS is replaced by the next token. */
+/* Draws a random id; BOS is replaced by the next id. */
 static int32_t draw_id(whit_rng *rng, uint32_t n_vocab, int32_t bos)
 {
     const int32_t id = (int32_t)whit_rng_below(rng, n_vocab);

@@ -6,21 +6,21 @@
 #include "train/corpus.h"
 
 typedef struct whit_sample_options {
-    size_t n_tokens;    /* minimum number of tokens */
-    uint32_t n_longest; /* maximum number of tokens of a document */
+    size_t n_tokens;    /* minimum number of tokens in total */
+    uint32_t n_longest; /* maximum number of tokens per document */
     uint64_t seed;
-    uint32_t n_threads; /* 0: the default of sessions; the text does not depend on it */
+    uint32_t n_threads; /* 0: the default of sessions; the text is the same for any number */
     const volatile bool *cancel;
 } whit_sample_options;
 
-/* Appends documents drawn from the model's own distribution (temperature 1, nothing cut off), each from its
- * beginning-of-text token to its end. If the model's prompts have no such token, a document continues eight tokens of
- * the text that the corpus has. The same options give the same ids. Refuses a model without such a token if there is no
- * text. */
+/* Appends documents drawn from the model's own distribution (temperature 1, no token excluded). Each begins with the
+ * model's BOS token, and ends with an end token or after n_longest tokens. If the model's prompts do not begin with BOS
+ * and the corpus already has eight tokens, each document begins with eight tokens from a random place in it instead.
+ * The same options give the same ids. A model without BOS is refused if the corpus has fewer than eight tokens. */
 whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
                                     whit_error *error);
-/* Appends documents of n_longest tokens that are drawn uniformly from the vocabulary, in total at least n_tokens, so
- * that words occur that a text lacks. Each begins with BOS if the model's prompts begin with it. */
+/* Appends documents of n_longest tokens drawn uniformly from the vocabulary, at least n_tokens tokens in total, so that
+ * words occur that a text lacks. Each document begins with BOS if the model's prompts do. */
 whit_status whit_corpus_add_random(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
                                    whit_error *error);
 

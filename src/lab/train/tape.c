@@ -26,8 +26,9 @@ static const whit_train_op ops[WHIT_OP_COUNT] = {
 
 /* ---- memory layout -------------------------------------------------------------------------- */
 
-/* Cuts the graph into segments where the layer changes: the embedding with layer 0, every other layer, the head. The
- * head counts as layer 0, so after a single layer it begins at the node that selects rows. */
+/* Divides the graph into segments wherever the layer number changes: the embedding with layer 0, every other layer, the
+ * head. The head also has the layer number 0, so in a model with a single layer it begins at the node that selects
+ * rows. */
 static void cut_segments(whit_tape *tape)
 {
     const whit_graph *g = tape->graph;
@@ -57,7 +58,7 @@ static void cut_segments(whit_tape *tape)
 
 /* Finds the backward steps that are needed, and the gradients that each step overwrites. A step adds to a gradient that
  * an earlier backward step has written, and overwrites other gradients. A step is not needed if its output has no
- * gradient; the graph's output always has a gradient. */
+ * gradient. The graph's output always has a gradient. */
 static whit_status find_overwrites(whit_tape *tape, whit_error *error)
 {
     const whit_graph *g = tape->graph;
@@ -78,7 +79,7 @@ static whit_status find_overwrites(whit_tape *tape, whit_error *error)
     return WHIT_OK;
 }
 
-/* Finds the linear layers that alone write the gradient of their weight. */
+/* Finds the linear layers whose weight no other node uses. */
 static whit_status find_sole_writers(whit_tape *tape, whit_error *error)
 {
     const uint32_t n = tape->params->n;
@@ -99,7 +100,7 @@ static whit_status find_sole_writers(whit_tape *tape, whit_error *error)
     return ok ? WHIT_OK : whit_fail_memory(error, "the values of a training step", (n + 1) * sizeof *n_uses);
 }
 
-/* Assigns places in the arena; with a NULL arena it only counts. */
+/* Assigns memory in the arena. If `arena` is NULL, it only counts the floats. */
 struct placer {
     float *arena;
     size_t n_elems;
@@ -112,7 +113,8 @@ static float *place_array(struct placer *placer, size_t n_elems)
     return at;
 }
 
-/* Places the inner values of one segment: `what` is tape->value or tape->gradient. */
+/* Places the values of one segment, apart from crossing values, in the arena. `what` is tape->value or
+ * tape->gradient. */
 static void place_inner(whit_tape *tape, struct placer *placer, float **what, uint32_t segment)
 {
     for (uint32_t v = 1; v <= tape->graph->n_values; v++)
@@ -120,7 +122,8 @@ static void place_inner(whit_tape *tape, struct placer *placer, float **what, ui
             what[v] = place_array(placer, (size_t)tape->graph->values[v - 1].width * whit_tape_rows(tape, v));
 }
 
-/* Places the inner values of all segments one after the other, or in the same memory if `shared`. */
+/* Places the values of all segments, apart from crossing values: one segment after the other, or in the same memory if
+ * `shared`. */
 static void place_segments(whit_tape *tape, struct placer *placer, float **what, bool shared)
 {
     size_t begin = placer->n_elems, end = begin;
@@ -132,7 +135,7 @@ static void place_segments(whit_tape *tape, struct placer *placer, float **what,
     placer->n_elems = end;
 }
 
-/* Places the arrays of pairs. An index has as many bytes as a float. */
+/* Places the arrays of tape->pairs. An index has as many bytes as a float. */
 static void place_pairs(whit_tape *tape, struct placer *placer)
 {
     const size_t n = (size_t)tape->n_rows * tape->pairs.n_used;
@@ -190,7 +193,7 @@ static void grow_to(size_t *largest, size_t n)
     if (n > *largest) *largest = n;
 }
 
-/* Adds the memory for an adapter's products, of the forward pass and of the gradients. */
+/* Increases the sizes of memory to those that an adapter's products need, in the forward pass and for the gradients. */
 static void find_low_operands(whit_tape *tape, const whit_param *weight)
 {
     size_t rank = tape->params->items[weight->low_a].type.n_rows, n_in = weight->type.n_cols,
@@ -204,8 +207,8 @@ static void find_low_operands(whit_tape *tape, const whit_param *weight)
     grow_to(&tape->common_elems, whit_blas_elems(n_in, rank));
 }
 
-/* Finds the memory for the right operands of a node's products: linear layers share one operand; each worker has one
- * for experts and attention. */
+/* Increases the sizes of memory to those that the right operands of a node's products need. Linear layers share one
+ * operand; for experts and attention each worker has one. */
 static void find_operands(whit_tape *tape, const whit_node *node)
 {
     if (node->op == WHIT_OP_LINEAR) {
@@ -241,15 +244,15 @@ static void find_sizes(whit_tape *tape)
         }
         if (node->op == WHIT_OP_DELTA) {
             grow_to(&tape->scratch_elems, whit_op_delta_scratch(node, tape->options.n_tokens));
-            /* Each head of each sequence has two sums. */
+            /* Each head of each sequence has two sums, the gradients of a and dt. */
             grow_to(&tape->partial_elems, 2 * (size_t)node->n_heads * tape->options.n_sequences);
         }
         find_operands(tape, node);
     }
-    tape->scratch_elems = whit_round_up(tape->scratch_elems, 16); /* each worker's part is aligned */
+    tape->scratch_elems = whit_round_up(tape->scratch_elems, 16); /* so that each worker's part is aligned */
 }
 
-/* Refuses a node that no operation of the tape computes. */
+/* Refuses a node that the tape cannot compute. */
 static whit_status check_node(const whit_graph *graph, const whit_params *params, const whit_node *node,
                               whit_error *error)
 {
@@ -406,7 +409,7 @@ void whit_tape_zero_gradients(whit_tape *tape)
 void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user)
 {
     for (uint32_t segment = tape->n_segments; segment-- > 0;) {
-        /* The last segment is still in memory; its logits have become gradients. */
+        /* The last segment is still in memory, with the gradient of the logits in place of the logits. */
         if (tape->options.checkpoint && tape->resident != segment) run_segment(tape, segment);
         for (uint32_t i = tape->n_steps; i-- > 0;) {
             const whit_tape_step *step = &tape->steps[i];

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * The tape runs a model's graph forward over a batch and backward again.
+ * The tape runs a model's graph forward over a batch, and backward for the gradients.
  *
- * It walks the nodes of the same whit_graph that inference compiles; every operation's forward and gradient stand side
- * by side in ops_*.c. A batch is n_sequences of n_tokens each, all positions from 0; rows are n_sequences * n_tokens.
- * Select keeps all rows.
+ * It runs the nodes of the same whit_graph that inference compiles. The forward and the gradient function of an
+ * operation are next to each other in ops_*.c. A batch has n_sequences sequences of n_tokens tokens each, all of which
+ * begin at position 0; its number of rows is n_sequences * n_tokens. The operation "select" selects all rows.
  *
- * The graph is cut into segments, one per layer. With `checkpoint` only values that cross from one segment to another
- * are kept; the backward pass runs a segment's forward again before its gradients. Gradients of values lie in one place
- * that all segments share, the gradients of crossing values by themselves. All of it is one allocation, known
- * beforehand. The logits are replaced by their gradient, in place, so the operation that makes them must not need them
- * again (attention would; no model ends in it).
+ * The graph is divided into segments, one per layer. A value that is used in several segments is a crossing value. With
+ * `checkpoint` only crossing values are stored, and the backward pass runs the forward functions of a segment again
+ * before its gradients. Each crossing value has its own memory for its gradient; the gradients of all other values are
+ * in one memory that the segments share. All of this is one allocation, whose size is known in advance. The gradient of
+ * the logits replaces the logits in their memory, so the gradient function of the operation that computes them must not
+ * need them (that of attention would; no model ends with attention).
  *
- * The graph may be a part of another graph, such as the nodes of one layer, whose first input the caller fills
+ * The graph may be a part of another graph, such as the nodes of one layer. The caller then fills its first input
  * (options.input).
  *
- * Work is cut into the same pieces whatever the number of threads, and every sum is one thread's, so the results do not
- * depend on that number. One thread at a time may use a tape. */
+ * Work is divided into the same pieces for any number of threads, and every sum is computed by one thread, so the
+ * results do not depend on the number of threads. Only one thread at a time may use a tape. */
 #ifndef WHIT_TRAIN_TAPE_H
 #define WHIT_TRAIN_TAPE_H
 
@@ -26,30 +27,34 @@
 
 typedef struct whit_tape_options {
     uint32_t n_sequences, n_tokens;
-    bool gradients;  /* backward is wanted */
-    bool checkpoint; /* stores few activations and recomputes the others */
+    bool gradients;  /* the backward pass will be run */
+    bool checkpoint; /* stores few values and computes the others again */
     whit_precision precision;
     float balance;  /* weight of the loss that balances experts (ops_experts.c) */
-    whit_ref input; /* a value that no node makes: the caller fills it in before forward; 0: no such value */
+    whit_ref input; /* a value that no node computes and that the caller fills before the forward pass; 0: no such
+                     * value */
 } whit_tape_options;
 
 typedef struct whit_tape_step {
     const whit_node *node;
     uint32_t segment;
-    bool needed;        /* the output of the graph depends on this step; otherwise it has no gradient to pass on */
-    bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
-    /* The step is a linear layer whose weight no other node reads: its gradient is overwritten, then accumulated. */
+    bool needed;        /* the output has a gradient, so the backward pass runs this step */
+    bool overwrites[3]; /* the step is the first to write the gradient of input i, and overwrites it; otherwise it adds
+                         * to it */
+    /* The step is a linear layer whose weight no other node uses. The weight's gradient is overwritten in the first
+     * backward pass after whit_tape_zero_gradients; later passes add to it. */
     bool is_sole;
-    whit_ref route; /* the route whose pairs the operation runs; 0: no experts */
+    whit_ref route; /* output of the router whose pairs the operation uses; 0: no experts */
 } whit_tape_step;
 
-/* Holds the (token, expert) pairs of the layer whose operation ran last, sorted by expert, then by token. */
+/* The (token, expert) pairs of the layer whose expert operation ran last, sorted by expert and then by token. */
 typedef struct whit_tape_pairs {
-    uint32_t n_experts, n_used; /* 0: the graph has no experts */
-    uint32_t *first;            /* (n_experts + 1) first pair of each expert */
+    uint32_t n_experts, n_used; /* number of experts, and of experts per token; 0: the graph has no experts */
+    uint32_t *first;            /* (n_experts + 1) first pair of each expert, then the number of pairs */
     uint32_t *token_of;         /* (n_rows n_used) token of each pair */
     float *weight_of;           /* (n_rows n_used) weight of each pair */
-    uint32_t *row_of;           /* (n_rows, n_used) pairs of each token, by rank */
+    uint32_t *row_of;           /* (n_rows, n_used) pairs of each token, in the order in which its experts were
+                                 * chosen */
 } whit_tape_pairs;
 
 typedef struct whit_tape {
@@ -58,74 +63,77 @@ typedef struct whit_tape {
     whit_pool *pool;
     const whit_allocator *allocator;
     const whit_loops *loops;
-    whit_kernels kernels; /* inference kernels, for operations that they define */
+    whit_kernels kernels; /* inference kernels, for operations that are computed with them */
     whit_blas blas;
     whit_tape_options options;
     uint32_t n_rows, n_ropes;
     whit_rope ropes[WHIT_ROPES_MAX];
     whit_tape_step *steps;
     uint32_t n_steps, n_segments;
-    uint32_t *segment_of;        /* per value: segment that computes it */
-    bool *is_sole;               /* per parameter: a step with is_sole writes its gradient */
-    bool is_first;               /* the next backward pass is the first since the gradients were set to zero */
-    bool *crosses;               /* per value: used in another segment too, or stored */
-    uint32_t *root;              /* per value: the value whose memory it shares */
-    float **value, **gradient;   /* per value; gradients NULL without them */
+    uint32_t *segment_of;        /* per value: the segment that computes it */
+    bool *is_sole;               /* per parameter: there is a step with is_sole for it */
+    bool is_first;               /* the next backward pass is the first since whit_tape_zero_gradients */
+    bool *crosses;               /* per value: it is a crossing value, or the input or output of the graph */
+    uint32_t *root;              /* per value: the value whose memory it uses */
+    float **value, **gradient;   /* per value; a gradient is NULL without options.gradients */
     float *rope[WHIT_ROPES_MAX]; /* (n_tokens, dims) cosines and sines of each table */
     float *scratch;              /* (threads, scratch_elems) */
     size_t scratch_elems;
-    float *partials; /* sums over row chunks: (n_chunks, widest vector); or over sequences */
+    float *partials; /* (n_chunks, partial_elems) sums over chunks of rows, or sums over sequences */
     size_t partial_elems;
-    float *rounded;       /* (n_rows, widest rounded input) the rounded input of the current product */
-    size_t rounded_elems; /* elements per row */
-    float *low;           /* (2, n_rows, highest rank) values x Aᵀ of an adapter, and their gradient */
+    float *rounded;       /* (n_rows, rounded_elems) rounded input of the current product */
+    size_t rounded_elems; /* largest number of columns of a weight that requires rounded inputs */
+    float *low;           /* (2, n_rows, rank) x Aᵀ of an adapter, and its gradient */
     size_t low_elems;
     whit_tape_pairs pairs;
-    size_t common_elems, own_elems; /* number of floats for right operands of products, in common and per thread */
+    size_t common_elems, own_elems; /* number of floats for packed right operands of products: for the common one, and
+                                     * for that of each thread */
     float *arena;
     size_t arena_bytes;
     const int32_t *ids;        /* ids of the current batch */
     void (*watch)(void *user); /* called after each operation, forward or backward; NULL: not called */
     void *watch_user;
-    uint32_t resident; /* segment whose inner values are in memory */
+    uint32_t resident; /* segment whose values are in memory, apart from crossing values */
 } whit_tape;
 
-/* Opens a tape. The graph was built over the parameters' resolver; both, and the pool, outlive the tape. */
+/* Opens a tape. `graph` must have been built with the resolver of `params`. Both, and the pool, must outlive the
+ * tape. */
 whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_config *config, whit_params *params,
                            const whit_tape_options *options, whit_pool *pool, const whit_allocator *allocator,
                            whit_error *error);
 void whit_tape_close(whit_tape *tape); /* accepts a zero-initialised tape */
-/* Returns the bytes of activations and of packed operands. */
+/* Returns the number of bytes of values, gradients of values and packed operands. */
 size_t whit_tape_bytes(const whit_tape *tape);
 
-/* Runs the graph forward. ids (n_sequences, n_tokens) are each below the vocabulary; they stay valid until backward is
- * done. */
+/* Runs the graph forward. ids (n_sequences, n_tokens) must be below the size of the vocabulary and stay valid until the
+ * backward pass is done. */
 void whit_tape_forward(whit_tape *tape, const int32_t *ids);
-/* Runs forward only up to the node that computes `value`; backward must not follow. */
+/* Runs forward only up to the node that computes `value`. The backward pass must not follow. */
 void whit_tape_forward_to(whit_tape *tape, const int32_t *ids, whit_ref value);
-/* Returns the number of rows of a value: n_rows, or one for each (token, expert) pair. */
+/* Returns the number of rows of a value: n_rows, or one row for each (token, expert) pair. */
 static inline uint32_t whit_tape_rows(const whit_tape *tape, whit_ref value)
 {
     return tape->graph->values[value - 1].rows == WHIT_ROWS_EXPERT ? tape->n_rows * tape->pairs.n_used : tape->n_rows;
 }
-/* Return a value or its gradient, (rows, width): for crossing values always, for others while their segment is
- * resident. */
+/* Return a value or its gradient (rows, width). Those of crossing values are always valid, others only while their
+ * segment is resident. */
 float *whit_tape_value(const whit_tape *tape, whit_ref value);
 float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 
-/* A function of this type is called when the gradient of a crossing value is complete except for the caller's own
- * addition to it. */
+/* A function of this type is called in the backward pass when the gradient of a crossing value is complete. The
+ * function may change this gradient. */
 typedef void whit_tape_hook(void *user, whit_tape *tape, whit_ref value);
 
-/* Begins a sum of gradients: sets those of the parameters to zero, except that the next backward pass overwrites
- * those of sole weights, which are undefined until then. Needs options.gradients. */
+/* Begins a sum of gradients: sets the gradients of the parameters to zero. Those of weights with is_sole are undefined
+ * instead until the next backward pass overwrites them. Needs options.gradients. */
 void whit_tape_zero_gradients(whit_tape *tape);
-/* Runs backward. The logits have been replaced by their gradient. Adds to the parameters' gradients. */
+/* Runs the backward pass, which adds to the parameters' gradients. The caller has replaced the logits by their
+ * gradient. `hook` may be NULL. */
 void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user);
 
 /* ---- for the operations --------------------------------------------------------------------- */
 
-#define WHIT_TAPE_ROW_CHUNK 64 /* rows of one item; sums over rows are one partial per chunk */
+#define WHIT_TAPE_ROW_CHUNK 64 /* number of rows of a work item; a sum over rows has one partial sum per chunk */
 
 static inline uint32_t whit_tape_chunks_of(uint32_t n_rows)
 {

@@ -7,8 +7,9 @@
 
 #include <stdio.h>
 
-/* Finds the type in which a matrix is stored under a codec's name. t means t5, or t2 if rows are shorter than a block
- * of 128 columns; t and q2 have an f16 scale per 128 columns, b1 one per 64; i8 has an f32 scale per row. */
+/* Finds the type of a matrix from a codec's name. "t" is the codec t5, or t2 if rows are shorter than a block of 128
+ * columns; "q2" is l2. t and q2-planes have an f16 scale per 128 columns, q2 an l6 scale (WHIT_SCALE_L6); b1 has an f16
+ * scale per 64 columns; i8 has an f32 scale per row. */
 static whit_status type_of_trainee(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
                                    whit_error *error)
 {
@@ -26,7 +27,7 @@ static whit_status type_of_trainee(const char *codec, uint32_t n_rows, uint32_t 
     type->scale_type = WHIT_SCALE_F16;
     type->group = 128;
     if (!strcmp(codec, "t")) {
-        type->codec = n_cols >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2; /* t5 pads rows to whole blocks */
+        type->codec = n_cols >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2; /* t5 would pad shorter rows to whole blocks */
     } else if (!strcmp(codec, "q2")) {
         type->codec = WHIT_CODEC_L2;
         type->scale_type = WHIT_SCALE_L6;
@@ -44,8 +45,8 @@ static whit_status type_of_trainee(const char *codec, uint32_t n_rows, uint32_t 
 
 bool whit_trainee_keeps(const char *name)
 {
-    /* The steps and decays of a delta rule's states, the router and the weight of a shared expert are under 1 % of the
-     * weights. */
+    /* The steps and decays of a delta rule's states, the router and the weight of a shared expert are under 1 % of a
+     * model's weights. */
     static const char *const kept[] = {"beta", "decay", "router", "shared_weight"};
     const char *last = strrchr(name, '.');
     const size_t n = strlen(name), n_end = strlen("_bias"); /* biases of experts have the shape of matrices */
@@ -54,7 +55,8 @@ bool whit_trainee_keeps(const char *name)
     return n > n_end && strcmp(name + n - n_end, "_bias") == 0;
 }
 
-/* Returns the codec of a layer's matrix: the last setting in `mixed` for its name, otherwise the layers' codec. */
+/* Returns the codec of a layer's matrix: that of the last entry of `mixed` with the matrix's name, otherwise the
+ * layers' codec. */
 static const char *layer_codec(const whit_trainee_codecs *codecs, const char *name)
 {
     const char *codec = whit_trainee_keeps(name) ? "own" : codecs->layers, *last = strrchr(name, '.') + 1;
@@ -84,7 +86,8 @@ static whit_status check_mixed(const whit_trainee_codecs *codecs, const whit_wei
     return WHIT_OK;
 }
 
-/* Keeps the matrix's own type. Training does not support scales of the whole tensor, offsets and u8 factors. */
+/* Sets *type to the matrix's type in the model. Refuses a type to which training cannot round, such as one with offsets
+ * or u8 factors. */
 static whit_status own_type(const char *name, const whit_tensor_type *from, whit_tensor_type *type, whit_error *error)
 {
     *type = *from;
@@ -115,7 +118,7 @@ static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *
                 WHIT_TRY(own_type(name, from, &type, error));
         }
         bool coded = !whit_codec_find(type.codec)->is_float, rounds = from->act == WHIT_TENSOR_ACT_TOKEN;
-        if (coded) type.act = from->act; /* a float matrix is stored with float inputs */
+        if (coded) type.act = from->act; /* a matrix with a float codec is stored without rounding of its inputs */
         WHIT_TRY(whit_params_add(&trainee->params, name, &type, coded, error));
         trainee->params.items[i].rounds_input = rounds && (coded || !codecs);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes a trained model to a file; coded tensors have exactly the codes and scales that training used. */
+ * Writes a trained model to a file. Coded tensors have exactly the codes and scales that training used. */
 #include "train/trainee.h"
 
 #include "kernels/corrections.h"
@@ -8,7 +8,7 @@
 
 struct image {
     whit_rows rows;
-    size_t elems_bytes, field_elems, field_bytes; /* sizes for all rows */
+    size_t elems_bytes, field_elems, field_bytes; /* sizes of the arrays of `rows`, for all rows */
     uint8_t *part[WHIT_PART_COUNT];
     uint64_t part_bytes[WHIT_PART_COUNT];
     uint8_t *canonical;
@@ -73,7 +73,7 @@ static void float_rows(const whit_trainee *trainee, const whit_param *param, con
     }
 }
 
-/* Copies a tensor that was not trained from the model's file. */
+/* Copies an untrained tensor from the model's file to the new file. */
 static whit_status copy_tensor(const whit_trainee *trainee, const whit_param *param, uint32_t declared,
                                whit_ndf_writer *writer, whit_error *error)
 {
@@ -93,7 +93,7 @@ static bool is_copied(const whit_param *param)
     return param->frozen && !param->coded;
 }
 
-/* Returns the type of a tensor in the finished file, which includes the scale if the whole tensor has one scale. */
+/* Returns the type of a tensor in the finished file. It includes the scale if the whole tensor has one scale. */
 static whit_tensor_type finished_type(const whit_trainee *trainee, const whit_param *param)
 {
     whit_tensor_type type = param->type;
@@ -155,7 +155,8 @@ static whit_status write_tensor(const whit_trainee *trainee, const whit_param *p
     return status;
 }
 
-/* Combines the sketch of the training text with the sketch of the text that the model was made with before. */
+/* Writes the sketch of the training text, joined with the sketch in the model's metadata, which describes the text that
+ * the model was made with. */
 static void write_sketch(const whit_trainee *trainee, const whit_table *meta, whit_table_builder *builder)
 {
     whit_value value;
@@ -188,7 +189,8 @@ static void write_tables(const whit_trainee *trainee, const char *command, whit_
     if (tokenizer) whit_ndf_writer_set_tokenizer(writer, tokenizer, n);
 }
 
-/* Lists the tensors in the graph's order, so that computing the model reads the file sequentially. */
+/* Writes the indices of the tensors to `order`, in the order in which the graph uses them, so that computing the model
+ * reads the file sequentially. Returns their number. `taken` is zeroed scratch memory. */
 static uint32_t find_order(const whit_trainee *trainee, uint32_t *order, bool *taken)
 {
     uint32_t n = 0;

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* This version is incremented when the same run would give other bits; checkpoints of other versions are refused. */
+/* This number is increased when the same run would give other bits. Checkpoints of other versions are refused. */
 #define TRAINER_VERSION 2
 
 whit_trainer_options whit_trainer_options_default(void)
@@ -80,7 +80,7 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
     return WHIT_OK;
 }
 
-/* Hashes the settings that must not change when a run is resumed. */
+/* Computes the digest of the models, the text and the settings, which must not change when a run is resumed. */
 static void digest_settings(const whit_trainer *d, whit_precision precision, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_trainer_options *o = &d->options;
@@ -117,7 +117,8 @@ static void digest_settings(const whit_trainer *d, whit_precision precision, uin
     whit_hash_end(&hash, settings);
 }
 
-/* Reads the checkpoint. If it belongs to a run with another precision, the error names that precision. */
+/* Reads the checkpoint. If it belongs to a run whose products have another precision, the error names that
+ * precision. */
 static whit_status resume_run(whit_trainer *d, whit_error *error)
 {
     const char *path = d->options.checkpoint;
@@ -169,7 +170,7 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
                          "the training text has %zu tokens, but a window needs %u: give more text or a smaller window",
                          d->text.n, o->n_tokens + 1);
     if (!o->held_out) return WHIT_OK;
-    if (o->n_tokens < 3) /* scores each token of the second half but the last */
+    if (o->n_tokens < 3) /* only the tokens of the second half, except the last one, are scored */
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a held-out window needs three tokens at least, not %u",
                          o->n_tokens);
     WHIT_TRY(whit_corpus_add_file(&d->held_out, d->start, o->held_out, o->specials, error));
@@ -180,8 +181,8 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
     return WHIT_OK;
 }
 
-/* Finds the teacher's value with the same name, if the teacher stores it with the same width; the numbers of values
- * differ between families. A program may use a name twice, so the same number is tried first. */
+/* Returns the teacher's value with the same name and width, if the teacher stores it; otherwise 0. Its number may
+ * differ, because families differ. A program may use a name twice, so the value with the same number is tried first. */
 static whit_ref teacher_value(const whit_trainer *d, whit_ref value)
 {
     const whit_graph_value *student = &d->student.graph.values[value - 1];
@@ -192,7 +193,7 @@ static whit_ref teacher_value(const whit_trainer *d, whit_ref value)
     return graph->values[found - 1].width == student->width ? found : 0;
 }
 
-/* Checks that the teacher has a matching value for each value that follow_hidden will be called for. */
+/* Checks that the teacher has a matching value for each value that follow_hidden is called with. */
 static whit_status check_hidden(const whit_trainer *d, whit_error *error)
 {
     const whit_tape *tape = &d->student_tape;
@@ -224,7 +225,7 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
         WHIT_TRY(whit_tuning_open(&d->student, d->start, o->tuning, &watcher, a, error));
     else
         WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, &watcher, a, error));
-    for (size_t i = 0; is_first_rank(d) && i < o->n_text; i++) /* this rank writes the file */
+    for (size_t i = 0; is_first_rank(d) && i < o->n_text; i++) /* rank 0 writes the file */
         WHIT_TRY(whit_sketch_add_file(&d->student.sketch, o->text[i], error));
     whit_sketch_finish(&d->student.sketch);
     d->student.params.learn_scales = !o->refit_scales;
@@ -315,8 +316,8 @@ whit_status whit_trainer_write(const whit_trainer *d, const char *path, whit_err
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* Adds the gradient of the difference between student and teacher in the residual stream after a layer, relative to the
- * teacher's energy over all tokens. */
+/* Adds to the gradient of the residual stream after a layer: the gradient of the squared difference between student and
+ * teacher, relative to the teacher's energy over all tokens. */
 static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
 {
     whit_trainer *d = user;
@@ -335,9 +336,9 @@ static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
     tape->loops->add_scaled(gradient, teacher, -factor, n);
 }
 
-/* Sets the gradient of the residual stream after a layer if each layer is trained by itself: gradients from later
- * layers are discarded. The difference of each token is divided by the token's energy, because the norms of later
- * layers do the same. */
+/* Sets the gradient of the residual stream after a layer when each layer is trained by itself: the gradient from later
+ * layers is discarded. The difference of each token is divided by the energy of the teacher's token, because the norms
+ * of later layers do the same. */
 static void follow_block(void *user, whit_tape *tape, whit_ref value)
 {
     const whit_trainer *d = user;
@@ -355,14 +356,14 @@ static void follow_block(void *user, whit_tape *tape, whit_ref value)
     }
 }
 
-/* Returns the hook that adds the gradients of the residual streams; NULL if their weight is 0. */
+/* Returns the function that changes the gradients of the residual streams; NULL: they do not change. */
 static whit_tape_hook *find_hook(const whit_trainer_options *o)
 {
     if (o->by_blocks) return follow_block;
     return o->hidden_weight > 0 ? follow_hidden : NULL;
 }
 
-/* Adds the gradients of a pass; `number` counts passes over the whole run. */
+/* Runs one pass and adds its gradients. `number` counts the passes of the whole run from 0. */
 static void run_pass(whit_trainer *d, uint64_t number)
 {
     const whit_trainer_options *o = &d->options;
@@ -381,9 +382,9 @@ static void run_pass(whit_trainer *d, uint64_t number)
     whit_tape_backward(&d->student_tape, find_hook(o), d);
 }
 
-/* Moves the gradients of the parameters to a node of the tree, or back. The arrays are swapped, because copying took a
- * tenth of a small model's step. The gradients of frozen tensors are a separate array; if they exist, both arrays are
- * copied. */
+/* Moves the gradients of the parameters to a node of the tree, or back from it. The arrays are swapped, because copying
+ * took a tenth of a small model's step. The gradients of frozen tensors are a separate array; if it exists, both arrays
+ * are copied instead. */
 static void move_gradients(whit_trainer *d, whit_tree_node *node, bool back)
 {
     whit_params *params = &d->student.params;
@@ -403,7 +404,7 @@ static void move_gradients(whit_trainer *d, whit_tree_node *node, bool back)
     }
 }
 
-/* Runs this rank's share of a step's passes, and sums the gradients and losses of all ranks. */
+/* Runs this rank's share of the passes of step `step`, and sums the gradients and losses of all ranks. */
 static whit_status run_passes_on_ranks(whit_trainer *d, uint64_t step, whit_trainer_report *report, whit_error *error)
 {
     const whit_ranks *ranks = d->options.ranks;
@@ -428,8 +429,8 @@ static whit_status run_passes_on_ranks(whit_trainer *d, uint64_t step, whit_trai
     return WHIT_OK;
 }
 
-/* Returns the share of the run that is done. If the run's time is limited, the time of the last measurement is
- * reserved. */
+/* Returns the share of the run that is done. In a run of limited time, the time that the last measurement will take is
+ * subtracted from the limit. */
 static double share_of(const whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;
@@ -439,14 +440,14 @@ static double share_of(const whit_trainer *d)
     return share < 1 ? share : 1;
 }
 
-/* Rounds the student's weights for a step at `share` of the run. */
+/* Rounds the student's weights as in a step at `share` of the run: during the ramp only in part. */
 static void round_student(whit_trainer *d, double share)
 {
     d->student.params.share = d->options.ramp > 0 ? fminf((float)share / d->options.ramp, 1) : 1;
     whit_params_round(&d->student.params, d->pool);
 }
 
-/* Keeps the factors A of a delta rule's decays negative, because other formats store log(-A). */
+/* Limits the factors A of a delta rule's decays to -1/1024 or less, because other formats store log(-A). */
 static void keep_decays_negative(whit_trainer *d)
 {
     const float most = -1.0f / 1024;
@@ -461,13 +462,13 @@ static void keep_decays_negative(whit_trainer *d)
     }
 }
 
-/* Holds the state that all ranks agree on between steps. */
+/* The state that all ranks agree on between steps. */
 struct between {
     double share;
     bool stop;
 };
 
-/* Sets share and stop: rank 0's values for all ranks, or the process's own if there are no ranks. */
+/* Sets share and stop: to the values of rank 0 on all ranks, or to the values of this process if there are no ranks. */
 static whit_status agree(const whit_trainer *d, struct between *now, whit_error *error)
 {
     const whit_ranks *ranks = d->options.ranks;
@@ -478,8 +479,8 @@ static whit_status agree(const whit_trainer *d, struct between *now, whit_error 
     return WHIT_OK;
 }
 
-/* Counts an operation of the current step and reports the progress. Ranks share the passes; only rank 0 reports, and it
- * counts its own operations. */
+/* Counts a finished operation of the current step and reports the progress. Ranks share the passes; only rank 0
+ * reports, and it counts only its own operations. */
 static void tell_step(void *user)
 {
     whit_trainer *d = user;
@@ -487,12 +488,12 @@ static void tell_step(void *user)
     const uint32_t n_student = d->student_tape.n_steps * (d->options.recompute ? 3 : 2);
     const uint32_t n_passes = ranks ? whit_rank_begin(ranks, ranks->rank + 1, d->n_passes) : d->n_passes;
     const double n_all = (double)n_passes * (n_student + (d->teacher_model ? d->teacher_tape.n_steps : 0));
-    /* The backward pass skips operations without needed gradients, so the share is approximate. */
+    /* The backward pass skips operations whose gradients are not needed, so the share is approximate. */
     const double share = ++d->n_operations / n_all;
     d->options.stepping(d->options.user, d->progress.step + 1, share < 1 ? share : 1);
 }
 
-/* Turns the counting of a step's operations on or off; measurements report their own progress. */
+/* Turns the reports within a step on or off. They are off during measurements, which report their own progress. */
 static void watch_step(whit_trainer *d, bool on)
 {
     if (!d->options.stepping || !is_first_rank(d)) return;
@@ -543,8 +544,8 @@ static void measure_loss(whit_trainer *d, whit_trainer_report *report)
     report->n_held_out_all = whit_held_out_windows(&d->held_out, o->n_tokens, 0);
 }
 
-/* Measures between steps without changing the run. Rounding refits scales starting from the previous scales, so the
- * scales are saved before the additional rounding, in the memory of their gradients, which the next step clears. */
+/* Measures between steps without changing the run. The weights are rounded for it, which refits scales starting from
+ * the previous scales. So the scales are saved before, in the memory of their gradients, which the next step clears. */
 static void measure_between(whit_trainer *d, double share, whit_trainer_report *report)
 {
     whit_params *params = &d->student.params;
@@ -556,7 +557,7 @@ static void measure_between(whit_trainer *d, double share, whit_trainer_report *
     memcpy(scales, kept, n_scales * sizeof *scales);
 }
 
-/* Chooses how many windows a run of limited time measures, by the time of one batch. */
+/* Chooses the number of windows of a measurement in a run of limited time, from the time that one batch takes. */
 static void fit_measuring(whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;
@@ -599,7 +600,7 @@ static whit_status write_checkpoint(const whit_trainer *d, whit_error *error)
     return whit_checkpoint_write(d->options.checkpoint, &d->progress, &d->student.params, error);
 }
 
-/* Rounds the trained weights. The checkpoint is written first, with the scales before rounding, so that a resumed run
+/* Rounds the trained weights. The checkpoint is written before, with the scales before rounding, so that a resumed run
  * ends in the same file. */
 static whit_status finish_training(whit_trainer *d, whit_error *error)
 {
@@ -654,5 +655,5 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
             measure_between(d, report.share, &report);
         if (o->report) o->report(o->user, &report);
     }
-    return d->progress.step == first ? finish_training(d, error) : WHIT_OK; /* there was no step left to do */
+    return d->progress.step == first ? finish_training(d, error) : WHIT_OK; /* no step was left to do */
 }

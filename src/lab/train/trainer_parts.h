@@ -10,7 +10,7 @@
 struct whit_trainer {
     whit_trainer_options options;
     const whit_allocator *allocator;
-    const whit_model *start, *teacher_model; /* the models given: the student's start; the teacher or NULL */
+    const whit_model *start, *teacher_model; /* models that were given: the student's start; the teacher, or NULL */
     whit_trainee teacher, student;
     whit_tape teacher_tape, student_tape;
     whit_corpus text, held_out;
@@ -20,12 +20,12 @@ struct whit_trainer {
     uint32_t n_rows;
     int32_t *ids, *targets; /* (n_rows) */
     uint64_t begun_ns;
-    uint32_t n_windows;    /* windows of a measurement; 0: all */
-    uint32_t n_batch;      /* sequences of a pass: those of a batch, or of a unit if ranks share a step */
-    uint32_t n_passes;     /* passes of a step, of all ranks */
+    uint32_t n_windows;    /* number of windows in a measurement; 0: all */
+    uint32_t n_batch;      /* number of sequences in a pass: in a batch, or in a unit if ranks share a step (tree.h) */
+    uint32_t n_passes;     /* number of passes in a step, on all ranks together */
     uint64_t n_operations; /* number of operations that the current step has completed */
-    whit_tree tree;        /* gradients of the units that ranks share */
-    double measured_s;     /* time of the last measurement, if the run's length is a time */
+    whit_tree tree;        /* gradients of this rank's units; unused without ranks */
+    double measured_s;     /* estimated time of the last measurement, in a run of limited time; otherwise 0 */
 };
 
 #endif

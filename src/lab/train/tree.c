@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Adds the gradients of sequences in a binary tree, whose order does not depend on the number of ranks. */
+ * Adds the gradients of units in a binary tree. The order of its sums does not depend on the number of ranks. */
 #include "train/tree.h"
 
 enum {
     PIECE = 1 << 16,
-    UNITS_MIN = 4,            /* fewest units in a step if a unit has several sequences: ranks share a step's units */
-    UNIT_TOKENS_ENOUGH = 1024 /* adding gradients costs under 1 % with units of this length */
+    UNITS_MIN = 4,            /* minimum number of units in a step if a unit has several sequences: ranks share the
+                               * units of a step */
+    UNIT_TOKENS_ENOUGH = 1024 /* number of tokens in a unit from which adding gradients costs under 1 % of the time */
 };
 
 uint32_t whit_tree_unit(uint32_t n_sequences, uint32_t n_tokens)
@@ -56,7 +57,7 @@ static void sum_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t 
     job->tree->loops->add(job->to + first, job->from + first, (last < n ? last : n) - first);
 }
 
-/* Adds the last node to the one before it. */
+/* Adds the last node to the node before it, and removes the last node. */
 static void join_last(whit_tree *tree)
 {
     whit_tree_node *left = &tree->nodes[tree->n_nodes - 2], *right = left + 1;
@@ -78,7 +79,7 @@ void whit_tree_add(whit_tree *tree)
     }
 }
 
-/* Holds the parts of a node that are sent together with its values. */
+/* The fields of a node that are sent before its values. */
 struct header {
     uint32_t first, n;
     double losses[2];
@@ -96,7 +97,7 @@ static bool send_nodes(const whit_tree *tree, const whit_ranks *ranks)
     return ok;
 }
 
-/* Receives the nodes of a rank; false if the rank is lost or memory runs out. */
+/* Receives the nodes of a rank and adds them to the tree. Returns false if the rank is lost or memory runs out. */
 static bool receive_nodes(whit_tree *tree, const whit_ranks *ranks, uint32_t rank)
 {
     uint32_t n = 0;

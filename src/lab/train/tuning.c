@@ -30,7 +30,7 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* Returns whether a matrix may have an adapter; the matrices of single experts may not. */
+/* Returns whether a matrix may have an adapter. The matrices of single experts may not. */
 static bool may_adapt(const char *name, const whit_tensor_type *type)
 {
     return whit_adapter_may_change(name, type) && strncmp(last_word(name), "expert_", 7) != 0;
@@ -128,8 +128,8 @@ static void fill_factors(whit_params *params, uint64_t seed)
     }
 }
 
-/* Adds the squared differences between a row's rounded values and the file's weights to *lost, and the squared weights
- * to *all. */
+/* Adds the squared differences between a row's rounded values and the file's weights to *lost, and the squares of the
+ * file's weights to *all. exact (n_cols) is scratch memory. */
 static void compare_row(const whit_params *params, const whit_param *param, uint32_t row, float *exact, double *lost,
                         double *all)
 {
@@ -144,8 +144,7 @@ static void compare_row(const whit_params *params, const whit_param *param, uint
     }
 }
 
-/* Refuses matrices with levels that training cannot represent: t2 files may use a level that training does not
- * support. */
+/* Refuses matrices whose levels training cannot represent: a t2 file may use a level that training does not support. */
 static whit_status check_scales(whit_params *params, const char *path, const whit_watcher *watcher, whit_error *error)
 {
     if (!whit_params_fit(params, NULL, watcher))
@@ -192,7 +191,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const whit_adapter_floats *)a)->name, ((const whit_adapter_floats *)b)->name);
 }
 
-/* Builds the adapter's file image for the model with this identity from the codes that training used. */
+/* Builds the image of an adapter file for the model with this identity. It contains the codes that training used. */
 static whit_status build_adapter(const whit_trainee *trainee, const uint8_t *identity, const char *command,
                                  whit_buf *image, whit_error *error)
 {
@@ -236,7 +235,7 @@ static whit_status append_adapter(const whit_trainee *trainee, const char *comma
     return status;
 }
 
-/* Writes a model and its adapter, or neither: if the disk becomes full between the two, the old file stays. */
+/* Writes a model and its adapter, or neither: if the disk becomes full after the model, the old file remains. */
 static whit_status write_both(const whit_trainee *trainee, const char *command, const char *path, whit_error *error)
 {
     char resolved[PATH_MAX], beside[PATH_MAX];
