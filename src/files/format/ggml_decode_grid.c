@@ -5,7 +5,7 @@
  * the whole block. The products of d with 2 s + 1 and with powers of two are exact in float32, so that scale * code is
  * rounded only once. IQ1 adds or subtracts 1/8 in all codes of a group, and codes are therefore in eighths. A comment
  * at a function lists the block's fields in order, with their sizes in bytes in brackets. The layouts and their letters
- * are those that ggml publishes. */
+ * are ggml's. */
 #include "format/ggml_blocks.h"
 
 #include "base/fp8.h"

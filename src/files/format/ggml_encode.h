@@ -17,7 +17,7 @@ bool whit_ggml_encode_codes(whit_ggml_kind kind, uint64_t n_cols, const int8_t *
                             uint64_t group_cols, uint8_t *out);
 
 /* Finds the GGUF kind that stores the codes and scales of `type` unchanged, which is the kind whose twin
- * (format/ggml_twin.c) is this type. Returns false if there is none, for example for e4 scales with a factor. */
+ * (format/ggml_twin.c) is this type. Returns false if no kind does, for example for e4 scales with a factor. */
 bool whit_ggml_native_kind(const whit_tensor_type *type, whit_ggml_kind *kind);
 /* Encodes one row of a type for which whit_ggml_native_kind finds `kind`. `rows` is in the form of whit_ggml_row_twin;
  * `out` has whit_ggml_size(kind, n_cols, 1) bytes. Returns false if the kind cannot represent the row: x8 and x9 allow

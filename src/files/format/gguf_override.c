@@ -43,7 +43,7 @@ static bool read_head(const char *at, struct override *override)
 }
 
 /* Shortens the value at the first comma that is followed by another override. Returns the text of that override; NULL
- * if there is none. */
+ * if not found. */
 static const char *cut_value(struct override *override)
 {
     struct override next;

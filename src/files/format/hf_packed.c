@@ -34,7 +34,7 @@ static const struct ending endings[] = {
     {WHIT_HF_GEMMA, PART_SCALES, ".embedding_scale"},
     {WHIT_HF_GEMMA, PART_INPUT_SCALE, ".input_activation_scale"},
     {WHIT_HF_GEMMA, PART_OUTPUT_SCALE, ".output_activation_scale"},
-    {WHIT_HF_GEMMA, PART_OTHER, ".k_cache_scale"}, /* another runtime uses these for its int8 cache */
+    {WHIT_HF_GEMMA, PART_OTHER, ".k_cache_scale"}, /* another runtime uses these two tensors for its int8 cache */
     {WHIT_HF_GEMMA, PART_OTHER, ".v_cache_scale"},
     {WHIT_HF_GPTQ, PART_CODES, ".qweight"},
     {WHIT_HF_GPTQ, PART_ZEROS, ".qzeros"},
@@ -235,7 +235,7 @@ static const whit_safetensor *find_part(const whit_safetensors *weights, const c
     return whit_safetensors_find(weights, name);
 }
 
-/* Returns the tensor of the module that is this part in this form; NULL if it has none. */
+/* Returns the tensor of the module that is this part in this form; NULL if not found. */
 static const whit_safetensor *find_by_role(const whit_safetensors *weights, whit_hf_form form, const char *module,
                                            enum part part)
 {

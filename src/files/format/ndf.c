@@ -133,8 +133,8 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
-/* Checks a part file. It must consist of PART, DATA and COMMIT, and the frame hash of its commit must be the one that
- * the main file's seal states. */
+/* Checks a part file. It must consist of PART, DATA and COMMIT, and the frame hash of its commit must equal the hash in
+ * the main file's seal. */
 static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_ndf_file_view *file, whit_error *error)
 {
     const char *path = file->map.path;

@@ -13,7 +13,7 @@
 whit_status whit_hub_endpoint(char endpoint[WHIT_HUB_ENDPOINT_BYTES], whit_error *error);
 
 /* Reads the token: `given` (may be NULL), else $HF_TOKEN, else the content of the file $HF_TOKEN_PATH, $HF_HOME/token
- * or ~/.cache/huggingface/token; "" if there is none of these. *from is the source's name for messages. The error is
+ * or ~/.cache/huggingface/token; "" if none of these exists. *from is the source's name for messages. The error is
  * WHIT_ERROR_ARGUMENT if the text cannot be a token. */
 whit_status whit_hub_token(const char *given, char token[WHIT_HUB_TOKEN_BYTES], const char **from, whit_error *error);
 

@@ -404,8 +404,8 @@ static bool was_tried(const struct swap *tried, uint32_t n_tried, uint32_t up, u
     return false;
 }
 
-/* Finds the exchange with the lowest price among those that were not tried and fit into the budget, where `room` is the
- * number of unused bits. Returns false if there is none. */
+/* Finds the exchange with the lowest price among the untried exchanges that fit into the budget, where `room` is the
+ * number of unused bits. Returns false if no exchange is left. */
 static bool find_swap(const struct choosing *c, double room, const struct swap *tried, uint32_t n_tried,
                       struct swap *best)
 {

@@ -45,7 +45,7 @@ static double choose_cheapest(const whit_knapsack *k, uint8_t *chosen)
     return sum;
 }
 
-/* Changes single options as long as the additional cost fits into `room`, each time the one that saves most loss. */
+/* Changes single options as long as the additional cost fits into `room`, each time the option that saves most loss. */
 static void spend_rest(const whit_knapsack *k, double room, uint8_t *chosen)
 {
     for (;;) {

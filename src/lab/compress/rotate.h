@@ -24,7 +24,7 @@ typedef struct whit_rotation {
                                                  * absent */
 } whit_rotation;
 
-/* Finds v and o of the stream's current layer. Returns false if the layer has none, or if a rotation cannot be
+/* Finds v and o of the stream's current layer. Returns false if the layer lacks them, or if a rotation cannot be
  * multiplied into them exactly: there must be nothing but attention between them, no bias of the values, and no other
  * node that uses the two matrices. */
 bool whit_rotation_find(whit_stream *stream, whit_rotation *rotation);

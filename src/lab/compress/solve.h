@@ -23,7 +23,7 @@ typedef struct whit_solve {
     /* (n, n) the damped Hessian: in the order of processing during the solve, in the original order afterwards */
     float *h;
     const float *u; /* (n, n) upper triangular, inverse(h) = u^T u; NULL: plain weighted rounding */
-    /* Of held-out tokens: their Hessian (n, n), ordered like h, and W H plus the products of the correction (m, n).
+    /* For held-out tokens: their Hessian (n, n), ordered like h, and W H plus the products of the correction (m, n).
      * NULL: there are no held-out tokens. */
     float *held_h;
     const float *held_target;

@@ -36,8 +36,8 @@ bool whit_layer_next_stage(const whit_stream *stream, uint32_t *at, whit_layer_s
     return stage->n > 0;
 }
 
-/* Finds the value that `value` is added to. *residual is 0 if there is none, or if it is computed from `value`, which
- * then cannot compensate its loss. */
+/* Finds the value that `value` is added to. *residual is 0 if `value` is not added to anything, or if the other summand
+ * is computed from `value`, which then cannot compensate its loss. */
 static whit_status find_residual(const whit_stream *stream, whit_ref value, whit_ref *residual, whit_error *error)
 {
     const whit_graph *block = &stream->block;

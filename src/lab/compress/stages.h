@@ -20,9 +20,9 @@ typedef struct whit_layer_stage {
  * last stage. */
 bool whit_layer_next_stage(const whit_stream *stream, uint32_t *at, whit_layer_stage *stage);
 
-/* Finds the residual stream that the output of the stage's only matrix is added to; for experts, the one that the sum
- * over a token's experts is added to. *residual is 0 if the stage has several matrices, if the output is not added to
- * anything, or if the other summand is computed from the output. Errors: memory. */
+/* Finds the residual stream that the output of the stage's only matrix is added to; for experts, the residual stream
+ * that the sum over a token's experts is added to. *residual is 0 if the stage has several matrices, if the output is
+ * not added to anything, or if the other summand is computed from the output. Errors: memory. */
 whit_status whit_stage_residual(const whit_stream *stream, const whit_layer_stage *stage, whit_ref *residual,
                                 whit_error *error);
 

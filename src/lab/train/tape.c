@@ -193,7 +193,7 @@ static void grow_to(size_t *largest, size_t n)
     if (n > *largest) *largest = n;
 }
 
-/* Increases the sizes of memory to those that an adapter's products need, in the forward pass and for the gradients. */
+/* Increases the sizes of memory as far as an adapter's products need it, in the forward pass and for the gradients. */
 static void find_low_operands(whit_tape *tape, const whit_param *weight)
 {
     size_t rank = tape->params->items[weight->low_a].type.n_rows, n_in = weight->type.n_cols,
@@ -207,7 +207,7 @@ static void find_low_operands(whit_tape *tape, const whit_param *weight)
     grow_to(&tape->common_elems, whit_blas_elems(n_in, rank));
 }
 
-/* Increases the sizes of memory to those that the right operands of a node's products need. Linear layers share one
+/* Increases the sizes of memory as far as the right operands of a node's products need it. Linear layers share one
  * operand; for experts and attention each worker has one. */
 static void find_operands(whit_tape *tape, const whit_node *node)
 {

@@ -32,7 +32,7 @@ typedef struct whit_tree {
 
 /* Returns the number of sequences in a unit, which runs in one pass, for a step of n_sequences sequences of n_tokens
  * tokens. It is the smallest power of two with at least 1,024 tokens that divides the step into at least four units. If
- * there is none, it is the largest power of two that does so, or else 1. */
+ * no power of two does so, it is the largest one that divides the step into at least four units, or else 1. */
 uint32_t whit_tree_unit(uint32_t n_sequences, uint32_t n_tokens);
 
 void whit_tree_open(whit_tree *tree, const whit_loops *loops, whit_pool *pool, const whit_allocator *allocator,

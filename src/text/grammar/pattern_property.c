@@ -61,7 +61,7 @@ static bool is_text(const char *name, size_t n, const char *text)
     return n == strlen(text) && memcmp(name, text, n) == 0;
 }
 
-/* Returns the short name of the category with this long or short name; NULL if there is none. */
+/* Returns the short name of the category with this long or short name; NULL if not found. */
 static const char *category_of(const char *name, size_t n)
 {
     for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++)

@@ -9,8 +9,8 @@
 
 enum { PREFIX_MAX = 2000, WATCHES_MAX = 3, PLACES_MAX = 4096, VALUES_MAX = 10, ORDERED_MAX = 1000 };
 
-/* Of the elements with index `from` to `to`, `min` to `max` must satisfy the schema or, if `fails`, must not satisfy
- * it. */
+/* Requires that `min` to `max` of the elements with index `from` to `to` satisfy the schema or, if `fails`, do not
+ * satisfy it. */
 typedef struct watch {
     uint32_t schema, owner; /* owner: the schema that has this `contains`; WHIT_JSON_NONE if the matches are not needed
                              * for unevaluatedItems */

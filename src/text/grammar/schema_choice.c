@@ -578,7 +578,8 @@ static void choose_reason(choice *w)
 
 /* ---- the next choice --------------------------------------------------------------------------- */
 
-/* Returns which choice of an item is to be made next (UINT32_MAX: the reason for which it fails; 0: there is none). */
+/* Returns which choice of an item is to be made next (UINT32_MAX: the reason for which it fails; 0: no choice is
+ * left). */
 static uint32_t choice_of(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
     if (item.kind == WHIT_JSON_SCHEMA_FAILS) return UINT32_MAX;

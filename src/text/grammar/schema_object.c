@@ -87,8 +87,8 @@ static int by_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Lists all properties: first the declared ones in their order, then those that are only required or part of a choice;
- * without duplicates. */
+/* Lists all properties: first the declared ones in their order, then the other ones, which are only required or part of
+ * a choice; without duplicates. */
 static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set set, whit_buf *out)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -184,7 +184,7 @@ static bool is_evaluated(const object *o, uint32_t schema, const property *p, ui
     return false;
 }
 
-/* Returns the schema that applies to a property that `schema` does not mention; WHIT_JSON_NONE if there is none.
+/* Returns the schema that applies to a property that `schema` does not mention; WHIT_JSON_NONE if no schema applies.
  * unevaluatedProperties only applies if no schema for the same object certainly evaluates the property. */
 static uint32_t others_of(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
@@ -298,11 +298,11 @@ static void close_names(object *o)
     if (o->names.nodes.size_bytes) whit_json_schema_close_language(c, &o->names, place);
 }
 
-/* Accepts the rest of a key that is none of the names in `list`, and its quote. The names are sorted and share their
- * first `depth` bytes. The first character that differs from all names is accepted in any spelling, the characters
- * before it only unescaped, so that no spelling of a listed name is accepted. With many names, the differing character
- * is accepted without escapes only. Keys that share more than MOST_SHARED_BYTES with a name are not accepted, which
- * limits the recursion. `rest` accepts the text after the differing character. */
+/* Accepts the rest of a key that is not in `list`, and its quote. The names are sorted and share their first `depth`
+ * bytes. The first character that differs from all names is accepted in any spelling, the characters before it only
+ * unescaped, so that no spelling of a listed name is accepted. With many names, the differing character is accepted
+ * without escapes only. Keys that share more than MOST_SHARED_BYTES with a name are not accepted, which limits the
+ * recursion. `rest` accepts the text after the differing character. */
 static uint32_t other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, size_t depth, uint32_t rest,
                           uint32_t quote)
 {
@@ -348,7 +348,7 @@ static uint32_t other_key(whit_json_schema_compiler *c, const property *list, ui
     return begin;
 }
 
-/* Accepts a key, with its quotes, that is none of the names in the sorted list. */
+/* Accepts a key, with its quotes, that is not in the sorted list of names. */
 static uint32_t any_other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, uint32_t next)
 {
     whit_automaton *g = c->graph;

@@ -100,8 +100,8 @@ uint32_t whit_json_schema_reference(whit_json_schema_compiler *c, uint32_t schem
 uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema);
 bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b, uint32_t depth);
 
-/* Finds a language's rule by name among those that were added recently. If there is none, adds the name with a new rule
- * and returns true: the caller must then define the rule. */
+/* Finds a language's rule by name among the recently added ones. If it is not found, adds the name with a new rule and
+ * returns true: the caller must then define the rule. */
 bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *name, uint32_t *rule);
 
 /* Add nodes that accept the values of one type that satisfy the set, followed by `next`. `any` accepts all JSON

@@ -50,7 +50,7 @@ static bool read_pattern(whit_json_schema_compiler *c, uint32_t node, const char
         return false;
     }
     if (syntax->failed)
-        c->graph->failed = true; /* too large, or memory is exhausted */
+        c->graph->failed = true; /* the pattern is too large, or memory is exhausted */
     else if (status != WHIT_OK)
         whit_json_schema_refuse(c, node, "%s", error.message[0] == ':' ? error.message + 2 : error.message);
     return status == WHIT_OK && !syntax->failed;

@@ -36,7 +36,7 @@ typedef struct whit_method {
 
 const whit_builtin *whit_builtin_filter(const whit_text *name);
 const whit_builtin *whit_builtin_test(const whit_text *name);
-const whit_builtin *whit_builtin_function(const whit_text *name); /* returns a global function; NULL if there is none of
+const whit_builtin *whit_builtin_function(const whit_text *name); /* returns a global function; NULL if no function has
                                                                    * this name */
 const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name);
 

@@ -63,7 +63,7 @@ static bool make_context(whit_datum_pool *pool, const whit_chat *chat, whit_datu
 /* ---- continue_final_message ------------------------------------------------------------------ */
 
 /* Returns the text of the last message: its content, or, if that is a list of parts, the last part's text. NULL if it
- * has none. */
+ * has no text. */
 static const whit_text *final_content(const whit_chat *chat)
 {
     const whit_datum *list = &chat->messages;

@@ -87,7 +87,7 @@ static whit_status passes_filter(whit_machine *m, whit_loop *loop, whit_datum it
     return WHIT_OK;
 }
 
-/* Sets loop->following to the next item that passes the loop's filter; has_following stays false if there is none. */
+/* Sets loop->following to the next item that passes the loop's filter; has_following stays false if no item is left. */
 static whit_status peek(whit_machine *m, whit_loop *loop)
 {
     while (!loop->has_following && loop->next < loop->n_items) {

@@ -248,7 +248,7 @@ static size_t skip_digits(const lexer *l, size_t at)
     return at;
 }
 
-/* Returns the end of the float at `at`; returns `at` if there is none. */
+/* Returns the end of the float at `at`; returns `at` if no float is there. */
 static size_t float_end(const lexer *l, size_t at)
 {
     if (at && l->source[at - 1] == '.') return at;

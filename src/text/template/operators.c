@@ -241,7 +241,7 @@ static bool is_of_undefined(const whit_text *name)
     return false;
 }
 
-/* Finds a method or property, like Python's getattr. *found is false if there is none. */
+/* Finds a method or property, like Python's getattr. Sets *found to whether it exists. */
 static whit_status find_attribute(whit_machine *m, whit_datum object, const whit_text *name, bool *found,
                                   whit_datum *result)
 {

@@ -615,7 +615,8 @@ static whit_status parse_arithmetic(whit_parser *p, int level, whit_node **node)
     return WHIT_OK;
 }
 
-/* Returns the comparison operator at the current token, and its number of tokens; -1 if there is none. */
+/* Returns the comparison operator at the current token, and its number of tokens; -1 if the token is not such an
+ * operator. */
 static int comparison_at(const whit_parser *p, int *n_tokens)
 {
     *n_tokens = 1;

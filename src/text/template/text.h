@@ -56,8 +56,8 @@ bool whit_text_equal(const whit_text *a, const whit_text *b);
 bool whit_text_is(const whit_text *text, const char *ascii);
 /* Compares by code points, which is the same as comparing bytes. The result is negative, 0 or positive. */
 int whit_text_compare(const whit_text *a, const whit_text *b);
-/* Returns the offset of the first or last occurrence of `needle` in bytes [begin, end) of the text; SIZE_MAX if there
- * is none. */
+/* Returns the offset of the first or last occurrence of `needle` in bytes [begin, end) of the text; SIZE_MAX if not
+ * found. */
 size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 /* Convert the index of a code point (at most n_points) to its byte offset, and back. */

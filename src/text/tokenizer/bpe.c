@@ -17,7 +17,7 @@ typedef struct symbol {
     int32_t id; /* -1: no token has this text; it is spelt in byte tokens later (SPM) */
     uint32_t start, end;
     int32_t previous, next; /* indices of the neighbours; only used with the heap */
-    uint32_t rank;          /* rank of the merge with the next symbol; NO_RANK: there is none */
+    uint32_t rank;          /* rank of the merge with the next symbol; NO_RANK: the two cannot be merged */
     int32_t merged;         /* id of the token that this merge results in */
 } symbol;
 

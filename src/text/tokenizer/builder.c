@@ -349,7 +349,7 @@ static int compare_tokens(const void *left, const void *right)
     const builder_token *a = *(const builder_token *const *)left;
     const builder_token *b = *(const builder_token *const *)right;
     int order = compare_bytes(a->text, a->n_bytes, b->text, b->n_bytes);
-    return order ? order : (a > b) - (a < b); /* of equal texts the later one comes last */
+    return order ? order : (a > b) - (a < b); /* tokens with equal texts stay in their order */
 }
 
 /* The sorted tokens [first, last) of a node. They share their first `depth` bytes. */

@@ -19,7 +19,7 @@ typedef struct whit_tokenizer_builder {
     whit_buf before, after, ends;      /* arrays of int32_t */
     whit_buf strings;
     bool has_scores;
-    bool first_merge_counts;      /* of equal merges, the first counts; false: the last */
+    bool first_merge_counts;      /* the first of several equal merges counts; false: the last */
     whit_tokenizer_header header; /* the reader sets model, flags, special ids and unk_score */
 } whit_tokenizer_builder;
 
@@ -37,7 +37,7 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
  * ids have the same text, the later one is found. */
 whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_error *error);
 int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
-/* Returns an id with this text, which may be an added token; -1 if there is none. */
+/* Returns an id with this text, which may be an added token; -1 if not found. */
 int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
 /* Adds the next merge, given by the texts of its two sides. If their joined text is not in the vocabulary, this is an
  * error with `strict`, and otherwise the merge never applies. */

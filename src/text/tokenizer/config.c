@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/config.h"
 
-/* Returns the id of the token that a config file names under `key`, as "text" or {"content": "text"}; -1 if there is
- * none. */
+/* Returns the id of the token that a config file names under `key`, as "text" or {"content": "text"}; -1 if not
+ * found. */
 static int32_t named_token(const whit_tokenizer_builder *builder, const whit_json *json, const char *key)
 {
     if (!json) return -1;
@@ -80,7 +80,7 @@ static bool names_special(const whit_json *json, const char *text, size_t n)
 
 /* Returns whether a token of added_tokens.json, which does not say so itself, is special. For transformers it is
  * special if the other files name it as a special token. But old folders often name only the token that ends a turn,
- * and not the one that begins it; therefore texts that look like special tokens count too. A prompt has the same ids
+ * and not the token that begins it; therefore texts that look like special tokens count too. A prompt has the same ids
  * either way. */
 static bool is_special(const whit_tokenizer_config *config, const char *text, size_t n)
 {

@@ -213,7 +213,7 @@ uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id);
 double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
 /* Returns whether the id ends a text or a turn. */
 bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);
-/* Returns the vocabulary entry with this text (IN_VOCAB); -1 if there is none. */
+/* Returns the vocabulary entry with this text (IN_VOCAB); -1 if not found. */
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes);
 int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes,
                                      uint32_t hash);

@@ -98,7 +98,7 @@ static whit_status push_text(whit_learner *learner, const void *text, size_t n_b
     return WHIT_OK;
 }
 
-/* Returns the length of the special token at the beginning of `text`; 0 if there is none. */
+/* Returns the length of the special token at the beginning of `text`; 0 if `text` does not begin with one. */
 static size_t special_at(const whit_learner *learner, const char *text, size_t n_bytes)
 {
     size_t n = N_OWN_SPECIALS + learner->options.n_specials;

@@ -135,7 +135,7 @@ static whit_status choose_characters(struct learning *l, size_t room, whit_error
 
 struct layout {
     struct learning *l;
-    uint32_t *piece_of; /* indexed by code point: number of its piece, plus 1; 0: it has none */
+    uint32_t *piece_of; /* indexed by code point: number of its piece, plus 1; 0: it has no piece */
     uint32_t word;      /* word of the preceding character */
 };
 

@@ -236,7 +236,8 @@ static uint32_t unit_offset(uint32_t unit)
 /* Longer than every key of a valid map. The limit is needed because a damaged map may have cycles. */
 #define MAX_KEY_BYTES 256
 
-/* Finds the longest key that `text` begins with. Returns its length and sets *replacement; 0 if there is none. */
+/* Finds the longest key that `text` begins with. Returns its length and sets *replacement; returns 0 if `text` begins
+ * with no key. */
 static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t *text, size_t n,
                             const char **replacement)
 {

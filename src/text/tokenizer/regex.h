@@ -31,8 +31,8 @@ typedef struct whit_match {
     bool found;        /* a match was found before */
 } whit_match;
 
-/* Finds the next match in `text`, which is valid UTF-8; *found is false if there is none. An empty match directly after
- * another match does not count. Errors: limit. */
+/* Finds the next match in `text`, which is valid UTF-8; *found is false if no match follows. An empty match directly
+ * after another match does not count. Errors: limit. */
 whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
                             whit_error *error);
 

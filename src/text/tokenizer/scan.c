@@ -40,8 +40,8 @@ static size_t run_of(enum kind kind, const uint8_t *text, size_t n, size_t at)
     return at;
 }
 
-/* Returns the end of a contraction ('s 't 'm 'd 're 've 'll) whose apostrophe is at `at`; 0 if there is none. `fold` is
- * the bit that makes letters lower case, or 0. */
+/* Returns the end of a contraction ('s 't 'm 'd 're 've 'll) whose apostrophe is at `at`; 0 if no contraction is there.
+ * `fold` is the bit that makes letters lower case, or 0. */
 static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold)
 {
     size_t left = n - at;

@@ -22,7 +22,7 @@ size_t whit_scan_gpt2(const uint8_t *text, size_t n, size_t at);
 size_t whit_scan_llama3(const uint8_t *text, size_t n, size_t at);
 size_t whit_scan_qwen2(const uint8_t *text, size_t n, size_t at);
 
-/* Returns the function for a pattern; NULL if there is none. */
+/* Returns the function for a pattern; NULL if no function exists for it. */
 whit_scan_fn *whit_scan_for(const uint8_t *pattern, size_t n_bytes);
 
 #endif

@@ -14,7 +14,7 @@
 #define STEPS_PER_BYTE 64u
 #define STEPS_ALLOWED  (16u << 20)
 
-/* A step with its strings. */
+/* A step of the tokenizer with its strings, which are in the image. */
 typedef struct prepared_step {
     const whit_tokenizer_step *step;
     const uint8_t *text, *content;
@@ -202,7 +202,7 @@ enum origin {
     ORIGIN_PLAIN,    /* normalized, with some of the user's text */
 };
 
-/* Returns the longest added token that begins at `at` and is allowed there; NULL if there is none. */
+/* Returns the longest added token that begins at `at` and is allowed there; NULL if not found. */
 static const whit_added_token *longest_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
                                              size_t at, enum origin origin)
 {

@@ -107,7 +107,7 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
 }
 
 /* Finds the longest entry that `text` begins with, starting in the trie at `node`. Returns its length in bytes; 0 if
- * there is none. */
+ * not found. */
 static size_t longest_entry(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
                             const whit_trie_node *trie, size_t n_nodes, const whit_trie_node *node, const uint8_t *text,
                             size_t n_bytes, int32_t *id)

@@ -165,7 +165,7 @@ static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit
                                                   special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER,
                                                   error));
         }
-        /* Of equal texts, the later one counts. */
+        /* The last of several tokens with equal texts counts. */
         WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)token->id, token->text, token->n_bytes, false, flags,
                                               error));
     }

@@ -25,7 +25,7 @@ typedef struct whit_vocabulary {
     whit_vocabulary_kind kind;
     whit_text pre;           /* name of the pattern, as in tokenizer.ggml.pre; data NULL: "default" */
     const whit_text *tokens; /* (n_tokens) texts, indexed by id */
-    const float *scores;     /* (n_tokens) scores; NULL if there are none */
+    const float *scores;     /* (n_tokens); NULL: the vocabulary has no scores */
     const int32_t *types;    /* (n_tokens) GGUF's token types; NULL: all are normal */
     size_t n_tokens;
     const whit_text *merges; /* (n_merges) texts "LEFT RIGHT" */
@@ -34,8 +34,9 @@ typedef struct whit_vocabulary {
     int add_bos, add_eos, add_space_prefix; /* 0 or 1; -1: not specified */
     bool collapse_spaces, nfc;
     bool keeps_case;    /* WordPiece: texts are not lower-cased */
-    whit_text charsmap; /* SentencePiece's character map; data NULL: none */
-    /* Names special tokens and adds tokens (whit_tokenizer_config_tokens); NULL: there is none. */
+    whit_text charsmap; /* SentencePiece's character map; data NULL: no map */
+    /* Configuration that names special tokens and adds tokens (whit_tokenizer_config_tokens); NULL: no
+     * configuration. */
     const whit_tokenizer_config *config;
 } whit_vocabulary;
 
