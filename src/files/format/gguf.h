@@ -132,7 +132,8 @@ typedef struct whit_gguf_strings {
     const uint8_t *at, *end;
     uint64_t n_left;
 } whit_gguf_strings;
-whit_gguf_strings whit_gguf_strings_of(const whit_gguf_key *array); /* no elements for other types and for NULL */
+whit_gguf_strings whit_gguf_strings_of(const whit_gguf_key *array); /* other types than arrays of strings, and NULL,
+                                                                     * have no elements */
 bool whit_gguf_strings_next(whit_gguf_strings *strings, const char **text, size_t *text_bytes);
 
 /* ---- tensors ------------------------------------------------------------------------------- */

@@ -73,7 +73,7 @@ const char *whit_value_string_at(const whit_value *value, uint64_t i, size_t *si
 typedef struct whit_table_builder {
     const whit_allocator *allocator;
     whit_buf items, heap;
-    const char *refused; /* reason why a value was refused; NULL: none was */
+    const char *refused; /* reason why a value was refused; NULL: no value was refused */
     char refused_key[64];
 } whit_table_builder;
 

@@ -524,7 +524,7 @@ whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHI
     for (uint32_t f = writer->n_outputs; f-- > 0;) {
         whit_status status = whit_writer_commit(&writer->outputs[f].file, error);
         if (status == WHIT_OK) continue;
-        /* The main file was not replaced, so no file refers to them. */
+        /* The main file was not replaced, so no file refers to the new part files. */
         remove_parts(writer, writer->second_names, f + 1, writer->n_outputs);
         return status;
     }

@@ -26,7 +26,7 @@ typedef struct whit_hub_file {
     char digest[65]; /* lower-case hexadecimal */
 } whit_hub_file;
 
-/* Holds a list of files; if zero-initialised, it is empty. */
+/* A list of files. A zero-initialised list is empty. */
 typedef struct whit_hub_listing {
     whit_hub_file *files; /* sorted by path once whit_hub_listing_sort has run */
     size_t n_files, n_places;

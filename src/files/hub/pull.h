@@ -6,14 +6,15 @@
 #include "hub/store.h"
 
 typedef struct whit_hub_progress {
-    const char *file;                 /* bytes of all chosen files together; total_bytes 0: unknown */
-    uint64_t done_bytes, total_bytes; /* over all chosen files; total_bytes 0: unknown */
+    const char *file;                 /* the file being downloaded */
+    uint64_t done_bytes, total_bytes; /* bytes of all chosen files together; total_bytes 0: unknown */
 } whit_hub_progress;
 
 typedef struct whit_hub_pull_options {
     const char *endpoint, *token; /* see settings.h; token "": no token */
     const char *cache_dir;        /* NULL: whit_cache_folder chooses it */
-    uint32_t connect_s, stall_s;  /* 0: 30 and 60 seconds */
+    uint32_t connect_s, stall_s;  /* seconds to connect (0: 30); seconds without received data before a request fails
+                                   * (0: 60) */
     uint32_t n_tries, wait_ms;    /* attempts without progress (0: 5); first pause between attempts, which doubles (0: 1
                                    * s) */
     const volatile bool *cancel;

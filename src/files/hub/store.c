@@ -95,7 +95,7 @@ whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error)
     char path[WHIT_CACHE_PATH_BYTES];
     struct stat info;
     char *slash = strrchr(entry->folder, '/');
-    *slash = 0; /* path of the store's folder */
+    *slash = 0; /* for a moment this is the path of the store's folder */
     bool failed = mkdir(entry->folder, 0700) != 0 && errno != EEXIST;
     *slash = '/';
     if (failed || (mkdir(entry->folder, 0700) != 0 && errno != EEXIST))

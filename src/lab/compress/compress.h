@@ -76,7 +76,7 @@ typedef struct whit_compress_options {
     const int32_t *ids;          /* calibration text; not used by WHIT_COMPRESS_RTN */
     size_t n_ids, max_tokens;
     uint32_t n_tokens; /* tokens per window; 0: the context length, but at most 512 */
-    int32_t bos;       /* first token of every window; -1: none is put there */
+    int32_t bos;       /* id that replaces the first token of every window; -1: no replacement */
     uint64_t seed;
     uint32_t n_threads;
     const char *work;          /* path of the work file; NULL: `path` followed by ".work" */

@@ -17,7 +17,8 @@ struct correction {
     size_t m, n;
     float *fixed;     /* (m, n) sum of the corrections found so far */
     float *left;      /* (m, n) target - fixed */
-    float *held_left; /* (m, n) held_target - fixed H of held-out tokens; NULL without held-out tokens */
+    float *held_left; /* (m, n) held_target - fixed * H with the H of held-out tokens; NULL: there are no held-out
+                       * tokens */
     float *sum;       /* (m, n) sum of codes and corrections */
 };
 
@@ -102,7 +103,7 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
     *n_outliers = s.n;
     if (status == WHIT_OK && s.n) {
         for (int sign = 1; status == WHIT_OK && sign >= -1;
-             sign -= 2) { /* added for the descent, then subtracted again, since their values are refitted below */
+             sign -= 2) { /* outliers are added for the descent, then subtracted, since they are refitted below */
             for (size_t i = 0; i < s.n; i++)
                 c->fixed[s.list[i].row * c->n + s.list[i].col] +=
                     (float)(sign * s.list[i].value) * s.scales[s.list[i].row / WHIT_TILE_ROWS];

@@ -34,8 +34,8 @@ typedef struct whit_expert_stage {
     uint32_t n_unseen;  /* output: number of experts that received no token */
 } whit_expert_stage;
 
-/* Solves all experts. As many are solved at a time as have Hessians that fit into 1 GiB; then the text is run again for
- * the next ones. On failure no matrix is finished. */
+/* Solves all experts, in groups whose Hessians fit into 1 GiB together; the text is run once for each group. On failure
+ * no matrix is finished. */
 whit_status whit_experts_solve(whit_expert_stage *stage, whit_error *error);
 
 #endif

@@ -11,7 +11,8 @@ typedef struct whit_finished {
     char name[WHIT_VALUE_NAME_BYTES];
     whit_tensor tensor;
     uint8_t *part[WHIT_PART_COUNT]; /* each part has its own allocation */
-    void *spool;                    /* or all parts are in one mapping (spool.h); NULL: they are not */
+    void *spool;                    /* mapping that contains all parts (spool.h); NULL: each part has its own
+                                     * allocation */
     size_t spool_bytes;
     uint8_t digest[WHIT_HASH_BYTES];
 } whit_finished;

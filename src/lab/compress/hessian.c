@@ -264,7 +264,7 @@ struct gathering {
     bool moved;
     uint32_t n;
     whit_hessian_pair all;  /* h over the pairs of all experts */
-    uint64_t n_all[2];      /* number of these pairs of the text, and of held-out tokens */
+    uint64_t n_all[2];      /* numbers of these pairs: in the text to fit to, and in the held-out text */
     float *weights, *other; /* squared weights of a batch's pairs; rows (pairs, n) of the original model */
     float *losses;          /* (pairs, n_out) residual loss of each pair; NULL if not needed */
 };

@@ -29,8 +29,8 @@ static void fill_table(const whit_knapsack *k, double unit, double *least, doubl
     }
 }
 
-/* Chooses the cheapest option of each item, and of equally cheap ones that with the smallest loss. Returns the total
- * cost. */
+/* Chooses the cheapest option of each item, and the one with the smallest loss of several equally cheap options.
+ * Returns the total cost. */
 static double choose_cheapest(const whit_knapsack *k, uint8_t *chosen)
 {
     double sum = 0;

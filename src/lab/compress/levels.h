@@ -19,8 +19,8 @@ typedef struct whit_levels {
 /* Returns whether this file supports the type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3, u4, u5, i6, n4, x8,
  * x9, x10 with scales in superblocks. */
 bool whit_levels_know(const whit_tensor_type *type);
-/* Computes the levels of a group with scales a and b. Those of q2 and l2 are a s + b e with two signs s and e, those of
- * u2, u4 and u5 are a code - b. Other types have no b. */
+/* Computes the levels of a group with scales a and b. The levels of q2 and l2 are a s + b e with two signs s and e; the
+ * levels of u2, u4 and u5 are a * code - b. Other types have no b. */
 whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2]);
 /* Returns whether groups of the type have a second scale b. */
 bool whit_levels_have_second(const whit_tensor_type *type);
@@ -37,7 +37,7 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
         if (place > 1)
             place = place < last ? place : last;
         else
-            place = 1; /* NaN too */
+            place = 1; /* also if `place` is NaN */
         best = (uint32_t)place - 1;
         end = best + 4 < levels->n ? best + 4 : levels->n;
     }

@@ -19,8 +19,8 @@ struct search {
     whit_outlier_search *s;
     const whit_blas *blas;
     uint32_t m, n, most; /* most: largest number of steps in a row */
-    uint32_t rows;       /* rows per work item: whole tiles, their number derived from the matrix's shape; each item's
-                          * product packs all of H */
+    uint32_t rows;       /* number of rows of a work item: whole tiles, depending only on the matrix's shape; the
+                          * product of each item packs all of H */
     struct step *steps;  /* (m, most) */
     uint32_t *n_steps;   /* (m) */
     size_t *first;       /* (m + 1) index in the list of each row's first outlier */

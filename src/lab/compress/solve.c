@@ -52,7 +52,7 @@ struct walk {
     float temperature;  /* temperature of the current sweep in units of `heat`; 0: descent */
     bool keeps_scales;  /* the current sweep does not change scales */
     uint64_t sweep;     /* number of the current annealing sweep */
-    /* Number of work items done so far, and of all sweeps; whether within.tell has returned false. */
+    /* Numbers of work items: done so far, and in all sweeps together; whether within.tell has returned false. */
     _Atomic uint32_t n_done;
     uint32_t n_all;
     bool is_ended;

@@ -42,7 +42,7 @@ whit_status whit_compress_read_text(const whit_source *source, const char *path,
     whit_status status = whit_map_open(path, source->allocator, &map, error);
     for (size_t at = 0; status == WHIT_OK && at < map.size_bytes;) {
         size_t n = map.size_bytes - at;
-        if (n > PIECE_BYTES) { /* end the piece with a line, so that no word is divided */
+        if (n > PIECE_BYTES) { /* the piece ends before a line break, so that no word is divided */
             n = PIECE_BYTES;
             const uint8_t *line = memrchr(map.data + at, '\n', n);
             if (line && line > map.data + at) n = (size_t)(line - map.data) - at;

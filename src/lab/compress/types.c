@@ -10,9 +10,9 @@
 #include <strings.h>
 
 #define GROUP          128
-#define MOST_OUTLIERS  0.003 /* largest share of a matrix's weights */
+#define MOST_OUTLIERS  0.003 /* largest number of outliers, as a share of a matrix's weights */
 #define LEAST_OUTLIERS 0.0002
-#define MOST_PLANE     0.125 /* largest share of a matrix's columns */
+#define MOST_PLANE     0.125 /* largest number of columns in the sign plane, as a share of a matrix's columns */
 #define RANK           16
 #define PAIR_SIDE_MIN  1024  /* least number of rows, and of columns, for a low-rank pair */
 #define OUTLIER_COLS   65536 /* number of columns that an outlier's index can address */
@@ -157,7 +157,7 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
         whit_tensor_type type;
         bool is_compressed = tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.codec == WHIT_CODEC_L2 ||
             tensor->type.scale_type == WHIT_SCALE_U8;
-        if (is_compressed && !find_form(o->codec)) /* it would be rounded a second time */
+        if (is_compressed && !find_form(o->codec)) /* a compressed matrix would be rounded a second time */
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%s' is compressed already; start from the original", t->source->path,
                              tensor->name);

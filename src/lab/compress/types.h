@@ -14,8 +14,8 @@ typedef struct whit_compress_types {
     unsigned stages;
     const whit_budget_choice *choices; /* (n_tensors) choices under a budget (budget.h); NULL: the options name the
                                         * codecs */
-    double plane_share, outlier_share; /* share of the columns in the sign plane, share of the weights that are
-                                        * outliers; 0: none */
+    double plane_share, outlier_share; /* columns of the sign plane as a share of all columns, outliers as a share of
+                                        * all weights; 0: no plane, no outliers */
     uint32_t rank;
 } whit_compress_types;
 

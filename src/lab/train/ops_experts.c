@@ -278,7 +278,7 @@ struct expert_job {
     const whit_tape_step *step;
     size_t n_in, n_out;
     const float *weight, *bias;
-    float *dweight, *dbias; /* NULL: frozen, or there is no bias */
+    float *dweight, *dbias; /* NULL if the parameter is frozen or absent */
 };
 
 static struct expert_job make_job(const whit_tape *tape, const whit_tape_step *step)

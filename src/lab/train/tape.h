@@ -75,7 +75,7 @@ typedef struct whit_tape {
     bool is_first;               /* the next backward pass is the first since whit_tape_zero_gradients */
     bool *crosses;               /* per value: it is a crossing value, or the input or output of the graph */
     uint32_t *root;              /* per value: the value whose memory it uses */
-    float **value, **gradient;   /* per value; a gradient is NULL without options.gradients */
+    float **value, **gradient;   /* per value: its memory, and that of its gradient (NULL without options.gradients) */
     float *rope[WHIT_ROPES_MAX]; /* (n_tokens, dims) cosines and sines of each table */
     float *scratch;              /* (threads, scratch_elems) */
     size_t scratch_elems;

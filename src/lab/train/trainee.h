@@ -28,8 +28,8 @@ typedef struct whit_trainee {
     const whit_allocator *allocator;
 } whit_trainee;
 
-/* Returns whether a layer's matrix has its type in the model for any codec of the layers: a small matrix whose few
- * outputs control a whole layer. */
+/* Returns whether the codec of the layers does not apply to a layer's matrix, which keeps the type that it has in the
+ * model: a small matrix whose few outputs control a whole layer. */
 bool whit_trainee_keeps(const char *name);
 
 /* Opens a trainee. Its weights are decoded from the model, which must outlive the trainee. The trainee must not move.

@@ -16,7 +16,7 @@ typedef struct stretch {
 typedef struct machine {
     whit_language *language;
     whit_buf states;  /* array of uint32_t: expression of each state */
-    whit_buf numbers; /* array of uint32_t, indexed by expression: its state, plus 1; 0: none */
+    whit_buf numbers; /* array of uint32_t, indexed by expression: its state, plus 1; 0: it has no state yet */
     uint32_t *steps;  /* (n_states, n_classes) next state */
     uint32_t n_states, n_classes;
     uint32_t *representatives; /* (n_classes) a code point of each class */

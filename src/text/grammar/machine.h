@@ -27,8 +27,8 @@ typedef struct whit_stack_thread {
 
 typedef struct whit_configuration {
     uint32_t first, n_threads;
-    uint32_t row;       /* index of its row of cached steps, plus 1; 0: none */
-    uint32_t mask;      /* index of its token mask, plus 1; 0: none */
+    uint32_t row;       /* index of its row of cached steps, plus 1; 0: it has no row */
+    uint32_t mask;      /* index of its token mask, plus 1; 0: it has no mask */
     uint32_t loop_room; /* see loop_of in grammar.c */
     uint64_t loop_kinds;
     bool complete, loop_known, loop_alone;

@@ -156,7 +156,7 @@ static void add_digits(builder *b, place p, whit_buf *ways)
         t.low = compare_digit(p.low, digit, low);
         t.high = r->has_high ? compare_digit(p.high, digit, high) : LESS;
         t.rest = b->form->step ? (uint32_t)(((uint64_t)p.rest * 10 + d) % b->form->step) : 0;
-        if (b->form->fraction) t.rest = p.fraction && (p.rest || d); /* 1 once a decimal was not 0 */
+        if (b->form->fraction) t.rest = p.fraction && (p.rest || d); /* the rest is 1 once a decimal was not 0 */
         ok[d] = !p.fraction || (t.low != LESS && t.high != MORE);
         to[d] = t;
     }

@@ -18,7 +18,7 @@ typedef struct whit_number_form {
     bool integers;           /* integers only: written without a point or an exponent */
     uint32_t step, decimals; /* the number is a multiple of step x 10^-decimals; step 0: no such condition */
     bool no_multiple;        /* the number is not a multiple of step x 10^-decimals */
-    bool fraction;           /* the number is not an integer; not together with a step */
+    bool fraction;           /* the number is not an integer; false if there is a step */
 } whit_number_form;
 
 /* Largest step for which a graph can be built. */

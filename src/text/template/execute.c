@@ -321,7 +321,8 @@ static whit_status execute_with(whit_machine *m, const whit_node *node)
     if (!inner) return whit_machine_raise_memory(m);
     for (size_t i = 0; i + 1 < node->n_items; i += 2) {
         whit_datum value;
-        WHIT_TRY(whit_machine_evaluate(m, node->items[i + 1], &value)); /* in the outer scope */
+        /* The values are evaluated in the outer scope. */
+        WHIT_TRY(whit_machine_evaluate(m, node->items[i + 1], &value));
         m->scope = inner;
         WHIT_TRY(assign(m, node->items[i], value));
         m->scope = outer;

@@ -124,7 +124,8 @@ static bool closes(const lexer *l, size_t at, const char *end, size_t *after)
     if (sign == '-')
         *after = skip_space(l, tail);
     else
-        *after = tail + (sign != '+' && tail < l->n_bytes && l->source[tail] == '\n'); /* trim_blocks */
+        /* trim_blocks: a line feed after the tag is removed */
+        *after = tail + (sign != '+' && tail < l->n_bytes && l->source[tail] == '\n');
     return true;
 }
 

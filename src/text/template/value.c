@@ -198,7 +198,7 @@ static bool equal(whit_datum a, whit_datum b, int depth, uint64_t *budget)
     case WHIT_DATUM_LIST:
     case WHIT_DATUM_TUPLE: return items_equal(a.list, b.list, depth, budget);
     case WHIT_DATUM_DICT: return dicts_equal(a.dict, b.dict, depth, budget);
-    case WHIT_DATUM_VIEW: /* keys and items are compared like sets, values by identity */
+    case WHIT_DATUM_VIEW: /* views of keys or items are compared like sets; views of values are never equal */
         if (a.detail != b.detail || a.detail == WHIT_VIEW_VALUES) return false;
         if (a.detail == WHIT_VIEW_ITEMS) return dicts_equal(a.dict, b.dict, depth, budget);
         if (a.dict->n != b.dict->n) return false;
@@ -210,7 +210,7 @@ static bool equal(whit_datum a, whit_datum b, int depth, uint64_t *budget)
             (a.range->n == 0 ||
              (a.range->start == b.range->start && (a.range->n == 1 || a.range->step == b.range->step)));
     case WHIT_DATUM_METHOD: return false;
-    default: return a.dict == b.dict; /* identity */
+    default: return a.dict == b.dict; /* equal only if both are the same object */
     }
 }
 

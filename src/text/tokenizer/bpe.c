@@ -34,8 +34,8 @@ typedef struct merger {
     const uint8_t *piece;
     const whit_merge_slot *merges;
     size_t n_merges;
-    uint64_t *steps_left; /* remaining steps for merging by text; 0: exhausted, as only vocabularies made to be slow
-                           * achieve */
+    uint64_t *steps_left; /* remaining steps for merging by text; 0: exhausted, which only vocabularies made to be slow
+                           * cause */
     bool by_text;
     bool no_special; /* merges that result in a special token do not count */
 } merger;

@@ -16,7 +16,8 @@ typedef struct whit_tokenizer_builder {
     whit_buf merges; /* array of merges, in the order of ranks */
     whit_buf added;
     whit_buf normalize, split, decode; /* arrays of whit_tokenizer_step */
-    whit_buf before, after, ends;      /* arrays of int32_t */
+    whit_buf before, after, ends;      /* arrays of int32_t: ids added before and after a text, ids that end a text or a
+                                        * turn */
     whit_buf strings;
     bool has_scores;
     bool first_merge_counts;      /* the first of several equal merges counts; false: the last */

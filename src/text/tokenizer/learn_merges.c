@@ -25,12 +25,12 @@ struct place {      /* a piece of a word */
 struct pair {
     uint32_t left, right;
     uint64_t count;
-    uint32_t first, last; /* indices, plus 1, of the first and last occurrence; 0: none */
+    uint32_t first, last; /* indices, plus 1, of the first and last occurrence; 0: no occurrence */
     uint32_t touched;     /* round in which its count was increased last */
 };
 
 struct occurrence {
-    uint32_t place, later; /* later: index of the pair's next occurrence, plus 1; 0: none */
+    uint32_t place, later; /* later: index of the pair's next occurrence, plus 1; 0: no further occurrence */
 };
 
 struct entry {

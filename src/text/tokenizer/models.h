@@ -45,7 +45,8 @@ whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_mod
 /* Encodes by Unigram: finds the segmentation with the highest sum of scores. */
 whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
                                    size_t n_bytes, whit_buf *ids, whit_error *error);
-/* Encodes by WordPiece: repeatedly takes the longest entry; all but the first have the subword prefix. */
+/* Encodes by WordPiece: repeatedly takes the longest entry that the rest of the word begins with; all entries but the
+ * first have the subword prefix. */
 whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
                                      const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 

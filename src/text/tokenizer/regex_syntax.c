@@ -395,7 +395,7 @@ static whit_status translate_group(translator *t)
     if (c == '<') {
         t->at++;
         while (peek(t, 0) != '=' && peek(t, 0) != '!' && t->branch < t->n && t->pattern[t->branch] != '>') t->branch++;
-        t->branch++; /* to after the '=' or '!', or after the group's name */
+        t->branch++; /* moves past the '=' or '!', or past the group's name */
         return need_memory(t, whit_buf_append(t->out, "<", 1));
     }
     if (!c || !strchr("imx-", c))
