@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads matrices of Hugging Face folders whose integers are packed into words, and those of eight-bit floats: where
- * their tensors are, and one row of them.
+ * Reads quantised matrices of Hugging Face folders, which consist of integers packed into words or of eight-bit floats:
+ * finds their tensors and decodes single rows.
  *
  *   form        tensors of module M                                   value of row o, column i, group g
  *   compressed  weight_packed I32 (out, in bits / 32), weight_shape,  (q - 2^(bits - 1)) scale; with zero points
@@ -12,17 +12,18 @@
  *   gptq        qweight I32 (in bits / 32, out), scales (groups,      (q - zero - 1) scale; format "gptq_v2"
  *               out), qzeros I32 (groups, out bits / 32), g_idx       (q - zero) scale
  *   awq         qweight I32 (in, out / 8), qzeros I32 (groups,        (q - zero) scale; eight columns of a word
- *               out / 8), scales (groups, out)                        stand in the order 0 2 4 6 1 3 5 7
+ *               out / 8), scales (groups, out)                        are in the order 0 2 4 6 1 3 5 7
  *   mlx         weight U32 (out, in bits / 32), scales, biases        q scale + bias
  *               (out, groups)
  *   fp8         weight F8_E4M3 (out, in), weight_scale_inv            value scale, a scale per block of rows and
- *               (row blocks, column blocks) or weight_scale           columns, per row, or one
+ *               (row blocks, column blocks) or weight_scale           columns, per row, or one for all
  *
- * Words are little-endian, the first code lowest. Modules of "compressed" and "gemma" may have fixed scales of their
- * int8 inputs and outputs, numbers (input_scale and output_scale; input_activation_scale and output_activation_scale),
- * where 0 and absence mean floats. Everything points into an open set of safetensors; read-only, any thread. The
- * sources are the formats' published descriptions (compressed-tensors, AutoGPTQ, AutoAWQ, MLX, DeepSeek-V3,
- * transformers' "gemma"). */
+ * q is the stored code. Words are little-endian, with the first code in the lowest bits. Modules of "compressed" and
+ * "gemma" may have tensors of one number with the fixed scales of int8 inputs and outputs: input_scale and
+ * output_scale, or input_activation_scale and output_activation_scale. If such a scale is 0 or absent, the inputs or
+ * outputs are floats. All pointers point into an open set of safetensors. Nothing is changed, so any thread may call
+ * these functions. The sources are the formats' published descriptions (compressed-tensors, AutoGPTQ, AutoAWQ, MLX,
+ * DeepSeek-V3, transformers' "gemma"). */
 #ifndef WHIT_FORMAT_HF_PACKED_H
 #define WHIT_FORMAT_HF_PACKED_H
 

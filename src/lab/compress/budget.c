@@ -428,8 +428,8 @@ static bool find_swap(const struct choosing *c, double room, const struct swap *
     return found;
 }
 
-/* Measures some exchanges with all matrices rounded, and makes the best one if it lowers the divergence. *now is the
- * divergence of the resulting choice. */
+/* Measures some exchanges with all matrices rounded, and carries out the best one if it lowers the divergence. *now is
+ * the divergence of the resulting choice. */
 static whit_status try_swaps(struct choosing *c, struct swap *tried, uint32_t *n_tried, uint32_t *n_kept, double *now)
 {
     const whit_allocator *a = c->b->allocator;

@@ -72,8 +72,8 @@ unsigned whit_compress_stage_named(const char *name)
 
 /* ---- types of tensors in the finished file -------------------------------------------------------------- */
 
-/* If the file is for GGUF, changes the embedding and the head to q8_0. Returns false if the tensor keeps its type, also
- * because its rows do not divide into blocks of 32. */
+/* If the file is for GGUF, changes the embedding and the head to q8_0. Returns false if the tensor keeps its type, for
+ * example because its rows do not divide into blocks of 32. */
 static bool change_table(const struct compression *c, const whit_source_tensor *tensor, whit_convert_change *to)
 {
     if (strncmp(tensor->name, "layers.", 7) == 0 || !c->has_form || tensor->type.layout != WHIT_LAYOUT_TILE16 ||

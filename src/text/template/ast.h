@@ -17,7 +17,8 @@ typedef enum whit_node_kind {
     WHIT_NODE_DICT,      /* items: key, value, key, value, ... */
     WHIT_NODE_ATTRIBUTE, /* a . text */
     WHIT_NODE_ITEM,      /* a [ b ] */
-    WHIT_NODE_SLICE,     /* a : b : c, each may be NULL; occurs only as b of an ITEM or in the tuple there */
+    WHIT_NODE_SLICE,     /* a : b : c, each may be NULL; occurs only as b of an ITEM, or in a TUPLE that is b of an
+                          * ITEM */
     WHIT_NODE_CALL,      /* a ( arguments ) */
     WHIT_NODE_FILTER,    /* a | text ( arguments ); builtin NULL: unknown filter */
     WHIT_NODE_TEST,      /* a is text ( arguments ), flag: is not; builtin NULL: unknown test */

@@ -182,8 +182,8 @@ static whit_status push_symbol(whit_buf *symbols, int32_t id, size_t start, size
     return WHIT_OK;
 }
 
-/* Returns the id of the character at `text`. If the model has a subword prefix or word suffix, it is added to the
- * character where the character is not `first` or is `last` in the piece. */
+/* Returns the id of the character at `text`. The model's subword prefix, if it has one, is added to a character that is
+ * not `first` in the piece, and its word suffix to a character that is `last`. */
 static int32_t find_character(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *text,
                               size_t n_bytes, uint32_t code, bool first, bool last)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Translates Oniguruma's Ruby syntax to PCRE2's. Most of a pattern is copied; these parts differ:
+ * Translates Oniguruma's Ruby syntax to PCRE2's. Most of a pattern is copied. These parts have another meaning in
+ * PCRE2; the table shows their meaning in Oniguruma:
  *
- *     \s \S       White_Space without U+180E, which PCRE2 counts
- *     \w \W \b \B Alphabetic, M, Nd, Pc; PCRE2's UCP \w lacks marks
- *     \h \H \v \Q hexadecimal digit, vertical tab, the letter Q
- *     (?m)        dot matches newline, PCRE2's (?s); ^ and $ always match at lines
- *     {n,m}+ {,n} repeated repetition; from zero
+ *     \s \S       White_Space; PCRE2's \s also contains U+180E
+ *     \w \W \b \B Alphabetic, M, Nd, Pc; PCRE2's \w (with UCP) lacks marks
+ *     \h \H \v \Q \h is a hexadecimal digit, \v the vertical tab, \Q the letter Q
+ *     (?m)        the dot matches a newline, like PCRE2's (?s); ^ and $ match at every line without it
+ *     {n,m}+ {,n} {n,m}+ repeats the repetition; {,n} is from zero
  *     {n}?        n repetitions or none
- *     a(?i)b|c    would be a(?i:b|c), and is refused
- *     \p{Han}     characters of a script, which PCRE2 takes for all that are used with it
- *     [:alpha:]   sets of Oniguruma's own
- *     [a[bc]]     union of classes; negated sets inside classes become alternatives */
+ *     a(?i)b|c    means a(?i:b|c); this is refused
+ *     \p{Han}     the characters of the script; PCRE2's \p{Han} also contains characters that scripts share
+ *     [:alpha:]   the sets that Oniguruma defines
+ *     [a[bc]]     the union of the classes; negated sets inside classes become alternatives */
 #include "tokenizer/regex.h"
 
 #include <stdio.h>
