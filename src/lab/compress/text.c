@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "tokenizer/tokenizer.h"
 
-#define PIECE_BYTES ((size_t)1 << 20) /* number of bytes that are encoded at a time */
+#define PIECE_BYTES ((size_t)1 << 20) /* largest number of bytes that are encoded at a time */
 
 static whit_status open_tokenizer(const whit_source *source, whit_tokenizer **tokenizer, whit_error *error)
 {

@@ -5,7 +5,7 @@
  *     \s \S       White_Space; PCRE2's \s also contains U+180E
  *     \w \W \b \B Alphabetic, M, Nd, Pc; PCRE2's \w (with UCP) lacks marks
  *     \h \H \v \Q \h is a hexadecimal digit, \v the vertical tab, \Q the letter Q
- *     (?m)        the dot matches a newline, like PCRE2's (?s); ^ and $ match at every line without it
+ *     (?m)        the dot matches a newline, like PCRE2's (?s); ^ and $ always match at the beginning and end of a line
  *     {n,m}+ {,n} {n,m}+ repeats the repetition; {,n} is from zero
  *     {n}?        n repetitions or none
  *     a(?i)b|c    means a(?i:b|c); this is refused
