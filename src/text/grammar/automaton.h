@@ -12,7 +12,7 @@
 #include "base/mem.h"
 
 #define WHIT_AUTOMATON_NONE      UINT32_MAX
-#define WHIT_AUTOMATON_RET       0u /* the end of a rule, or of the body of a repetition */
+#define WHIT_AUTOMATON_RET       0u /* the end of a rule, or of a repetition's body */
 #define WHIT_AUTOMATON_UNBOUNDED UINT32_MAX
 #define WHIT_AUTOMATON_MAX_NODES (1u << 21)
 #define WHIT_AUTOMATON_MAX_DEPTH 600u /* limit of the machine's stack, in frames: nested values and calls */
@@ -36,8 +36,8 @@ typedef struct whit_automaton_node {
 
 typedef struct whit_automaton_repetition {
     uint32_t body, min, max;
-    uint64_t loop[4]; /* set of bytes, each of which is a complete repetition of the body */
-    bool takes_all;   /* every code point from U+0080 on is also a complete repetition of the body */
+    uint64_t loop[4]; /* set of bytes, each of which is a complete body */
+    bool takes_all;   /* every code point from U+0080 on is a complete body too */
     bool in_quotes;   /* the body is one character of a JSON string, and the closing quote follows the repetition */
 } whit_automaton_repetition;
 

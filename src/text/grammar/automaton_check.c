@@ -191,8 +191,7 @@ static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way,
     return false;
 }
 
-/* Finds the bytes that are complete repetitions of the body by themselves: the body begins with one of them and then
- * ends. */
+/* Finds the bytes that are complete bodies of the repetition: the body begins with one of them and then ends. */
 static void find_loop(const checker *c, whit_automaton_repetition *repetition, uint32_t *stack)
 {
     enum { MOST = 64 };
