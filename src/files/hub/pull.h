@@ -11,7 +11,7 @@ typedef struct whit_hub_progress {
 } whit_hub_progress;
 
 typedef struct whit_hub_pull_options {
-    const char *endpoint, *token; /* see settings.h; token "": no token */
+    const char *endpoint, *token; /* the hub's address and the user's token (settings.h); token "": no token */
     const char *cache_dir;        /* NULL: whit_cache_folder chooses it */
     uint32_t connect_s, stall_s;  /* seconds to connect (0: 30); seconds without received data before a request fails
                                    * (0: 60) */

@@ -29,7 +29,8 @@ typedef struct whit_configuration {
     uint32_t first, n_threads;
     uint32_t row;       /* index of its row of cached steps, plus 1; 0: it has no row */
     uint32_t mask;      /* index of its token mask, plus 1; 0: it has no mask */
-    uint32_t loop_room; /* see loop_of in grammar.c */
+    uint32_t loop_room; /* largest number of bytes that a repetition of the configuration certainly accepts, if all have
+                         * a kind in loop_kinds; 0: no such repetition */
     uint64_t loop_kinds;
     bool complete, loop_known, loop_alone;
 } whit_configuration;

@@ -63,7 +63,8 @@ typedef struct whit_json_schema_compiler {
     whit_buf items, sets; /* items: the items of all sets that have a rule; sets: these sets, each compiled once, in
                            * this order */
     uint32_t *slots, n_slots;
-    whit_buf resources, anchors, uris, references; /* see schema_reference.c */
+    whit_buf resources, anchors, uris, references; /* arrays of the schemas with $id and of the anchors in the document;
+                                                    * text of the URIs; cache of resolved references */
     whit_buf known_rules, rule_names;
     uint64_t work, language_work;
     uint32_t listed;                                           /* node of the enum whose values are being checked */
