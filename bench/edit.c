@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Random edits of a large text, as an editor makes them: with undo, lines counted. One JSON line. The
- * floor is what the machine makes of samples that only read: each finds the lines of two places, which
- * takes about as long and touches the same memory, so that what is slow in it is not the editor's.
- *
- *     bench_edit [MEGABYTES [EDITS]]      100 and 1,000,000 by default */
+ * Times random edits of a large text through the editor's undo, with its lines counted first. Prints one JSON line. It
+ * also times samples that only read: each finds the lines of two offsets, which takes about as long as an edit and
+ * touches the same memory. Their times are the floor of this machine: slow samples among them are not due to the
+ * editor.
+ * | ~    bench_edit [MEGABYTES [EDITS]]      100 and 1,000,000 by default */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Quantiles of the samples, and how many took over 10 us. */
+/* Prints quantiles of the n samples, and how many samples took over 10 us. Sorts the samples. */
 static void told(const char *what, uint32_t *took_ns, size_t n)
 {
     qsort(took_ns, n, sizeof *took_ns, by_value);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Speed of batches of texts, with the sessions of whit embed, beside a prompt of 512 tokens in the same rounds. The
- * first round, in which memory is new, does not count.
- *
- *     bench_embed FILE.ndf [ROUNDS] */
+ * Measures the speed of batches of texts in the sessions that whit embed opens, and in the same rounds the speed of a
+ * prompt of 512 tokens. The first round, in which memory is new, does not count.
+ * | ~    bench_embed FILE.ndf [ROUNDS] */
 #include "rounds.h"
 
 #include "base/clock.h"
@@ -31,14 +30,15 @@ static void make_texts(struct texts *t, const int32_t *ids)
     }
 }
 
-/* Time of a prompt of which the last token's logits are wanted, as whit bench measures it. */
+/* Returns the nanoseconds of a prompt with logits for its last token only, as whit bench measures it. */
 static uint64_t run_prompt(whit_session *session, const int32_t *ids)
 {
     static whit_step_token tokens[PROMPT_TOKENS];
     for (size_t i = 0; i < PROMPT_TOKENS; i++)
         tokens[i] = (whit_step_token){.id = ids[i], .want_logits = i == PROMPT_TOKENS - 1, .n_top = 1};
     uint64_t ns = 0;
-    for (int i = 0; i < 2; i++) { /* the first one brings its memory back into the caches */
+    for (int i = 0; i < 2; i++) { /* the first step is not counted: it brings the session's memory back into the
+                                   * caches */
         const uint64_t start = whit_now_ns();
         must(whit_session_step(session, tokens, PROMPT_TOKENS, &error));
         ns = whit_now_ns() - start;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What asking a code graph takes, warm, and what following an edit does. One JSON line.
- *
- *     bench_graph FOLDER CACHE        the graph is built in CACHE; a copy of FOLDER's, since files are touched */
+ * Measures queries to a code graph whose pages are cached, and updates after an edit. Prints one JSON line.
+ * | ~    bench_graph FOLDER CACHE
+ * | The graph is built in CACHE. FOLDER should be a copy, since the modification times of its files are changed. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static double best_of(double (*take)(const whit_graph *, char names[][64]), cons
     return best;
 }
 
-/* Per name: its definition's place. */
+/* Returns the nanoseconds per name for finding the line of its definition. */
 static double definitions_ns(const whit_graph *graph, char names[][64])
 {
     uint64_t begin = whit_now_ns();
@@ -53,7 +53,7 @@ static double definitions_ns(const whit_graph *graph, char names[][64])
     return (double)(whit_now_ns() - begin) / N_NAMES;
 }
 
-/* Per mention: its file, line and the symbol it stands in. */
+/* Returns the nanoseconds per mention for listing the mentions of the names. */
 static double neighbours_ns(const whit_graph *graph, char names[][64])
 {
     uint64_t begin = whit_now_ns(), n = 0;
@@ -94,7 +94,9 @@ int main(int argc, char **argv)
     uint32_t file = (uint32_t)whit_rng_below(&rng, counts.n_files);
     for (int i = 0; i < N_EDITS; i++) {
         char path[PATH_MAX];
-        if (i % 5 == 0) file = (uint32_t)whit_rng_below(&rng, counts.n_files); /* each is saved five times */
+        if (i % 5 == 0)
+            file = (uint32_t)whit_rng_below(&rng, counts.n_files); /* each chosen file is saved five
+                                                                                * times */
         snprintf(path, sizeof path, "%s/%s", argv[1], whit_graph_file(graph, file));
         struct utimbuf times = {1000000000 + i, 1000000000 + i};
         if (utime(path, &times)) return 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * What attention of one token over a long past costs by type of cache: groups of 256 positions of heads of 128, four
- * queries each, one after the other from memory, on one thread. Prints the CPU time, which other work on the machine
- * changes little, of a group, and of a token of BitNet 2B4T at 8,192 (30 layers, 5 heads, 32 groups).
- *   bench_kv_attend [GROUPS [ROUNDS [TYPE]]]      2400, 5 and all by default; f16 takes 133 KB a group */
+ * Measures the attention of one token over a long past, for each type of KV cache: heads of 128 elements, four queries
+ * per head, groups of 256 positions read one after the other from memory, on one thread. Prints the CPU time, which
+ * other work on the machine changes little, per group and per token of BitNet 2B4T at position 8,192 (30 layers, 5
+ * heads, 32 groups).
+ *   bench_kv_attend [GROUPS [ROUNDS [TYPE]]]      defaults: 2400, 5 and all types; f16 needs 133 KB a group */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -20,7 +21,7 @@ typedef struct cache {
     uint8_t *blocks, *queries;
     float rope[DIM * WHIT_KV_BLOCK_TOKENS], *partials, *into;
     uint32_t n_groups;
-    double seconds; /* time of the fastest round */
+    double seconds; /* CPU time of the fastest round */
 } cache;
 
 static double cpu_seconds(void)
@@ -40,7 +41,8 @@ static whit_kv_group group_of(const cache *c, uint32_t g)
     return group;
 }
 
-/* One block of random numbers, copied everywhere. */
+/* Allocates a cache and fills all its blocks with copies of one block of random numbers; returns false if memory runs
+ * out. */
 static bool make(cache *c, const whit_kernels *k, whit_kv_type type, uint32_t n_groups)
 {
     const size_t bytes = whit_kv_block_bytes(type, DIM), query_bytes = whit_kv_query_bytes(type, DIM);
@@ -51,7 +53,9 @@ static bool make(cache *c, const whit_kernels *k, whit_kv_type type, uint32_t n_
     *c = (cache){.type = type, .n_groups = n_groups, .seconds = 1e9};
     uint8_t *open = whit_alloc(NULL, whit_kv_block_bytes(WHIT_KV_F32, DIM));
     c->blocks = whit_alloc(NULL, bytes * BLOCKS * n_groups);
-    if (c->blocks) whit_map_expect(c->blocks, bytes * BLOCKS * n_groups, true); /* as a session's cache */
+    if (c->blocks)
+        whit_map_expect(c->blocks, bytes * BLOCKS * n_groups, true); /* a session's cache gets this advice
+                                                                                 * too */
     c->queries = whit_alloc(NULL, QUERIES * query_bytes);
     c->partials = whit_alloc(NULL, partial_bytes);
     c->into = whit_alloc(NULL, partial_bytes);
@@ -120,7 +124,7 @@ int main(int argc, char **argv)
             return fprintf(stderr, "out of memory\n"), 1;
     for (unsigned long r = 0; r < n_rounds; r++)
         for (int i = 0; i < N; i++)
-            if (caches[i].blocks) run(&caches[i], &k); /* in turn */
+            if (caches[i].blocks) run(&caches[i], &k); /* the types take turns in every round */
     for (int i = 0; i < N; i++) {
         if (!caches[i].blocks) continue;
         const double group = caches[i].seconds / n_groups;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What opening a model costs, warm: time, pages of the file mapped in, one metadata look-up.
- *
- *     bench_model_open FILE.ndf */
+ * Measures what opening a model costs while its file is in the page cache: the time, the pages of the file that are
+ * mapped in, and one metadata look-up.
+ * | ~    bench_model_open FILE.ndf */
 #include "base/clock.h"
 #include "whit.h"
 
@@ -19,8 +19,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Kilobytes of the mapping at `address` that this process has touched (neighbours that the kernel
- * mapped along with them included). */
+/* Returns how many kilobytes of the mapping at `address` are resident in this process. This includes neighbouring pages
+ * that the kernel mapped along with a touched page. */
 static long resident_kb(const void *address)
 {
     FILE *maps = fopen("/proc/self/smaps", "r");

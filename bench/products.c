@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products y = x W^T of one thread, OpenBLAS's SGEMM beside bfloat16 in the order of VDPBF16PS or of TDPBF16PS:
- * bench_products [ROUNDS]. A round measures every precision in turn, packing included, in CPU time. Prints the median
- * rates, the median of the rounds' quotients, and the relative difference between bfloat16's results and SGEMM's. */
+ * Measures matrix products y = x W^T on one thread: SGEMM of OpenBLAS, and bfloat16 products summed in the order of the
+ * instruction VDPBF16PS or TDPBF16PS.
+ * | ~    bench_products [ROUNDS]
+ * | A round measures every precision in turn, packing included, in CPU time. Prints the median rates, the median of the
+ * rounds' quotients, and the relative difference between the results of bfloat16 and SGEMM. */
 #include "rounds.h"
 
 #include "base/clock.h"
@@ -27,7 +29,7 @@ static float *random_floats(size_t n, uint64_t seed)
     return x;
 }
 
-/* Multiplies for 50 ms of CPU time at least; returns multiply-adds a ns. */
+/* Repeats the product for at least 50 ms of CPU time; returns multiply-adds per nanosecond. */
 static double measure_rate(const whit_blas *blas, const whit_product *product)
 {
     const uint64_t begin = whit_thread_cpu_ns();
@@ -37,7 +39,7 @@ static double measure_rate(const whit_blas *blas, const whit_product *product)
     return n * (double)product->m * (double)product->n * (double)product->k / (double)(end - begin);
 }
 
-/* Root mean square of x - y, relative to that of y. */
+/* Returns the root mean square of x - y divided by that of y. */
 static double relative_difference(const float *x, const float *y, size_t n)
 {
     double difference = 0, all = 0;

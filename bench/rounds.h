@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The parts that measurements of several rounds share. */
+ * Defines the error check and the median that the measurements in rounds share. */
 #ifndef WHIT_BENCH_ROUNDS_H
 #define WHIT_BENCH_ROUNDS_H
 
@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The error of the last call that failed. */
+/* error of the last call that failed */
 static whit_error error;
 
-/* Ends the program where a call has failed. */
+/* Prints `error` and ends the program unless status is WHIT_OK. */
 static void must(whit_status status)
 {
     if (status == WHIT_OK) return;
@@ -25,7 +25,7 @@ static int compare_values(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the median of n values, of an even number the upper one; sorts them. */
+/* Sorts n values and returns their median, the upper one if n is even. */
 static double median(double *values, size_t n)
 {
     qsort(values, n, sizeof *values, compare_values);

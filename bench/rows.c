@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * A prompt of which every token's hidden state is wanted, beside one of which the last token's alone is: what a family
- * whose last layers share keys and values saves. Also the whole time of a longer prompt to its first token.
- *
- *     bench_rows FILE.ndf [ROUNDS] */
+ * Compares a prompt for which every token's hidden state is computed with a prompt for which only the last token's is.
+ * Families whose last layers share keys and values save time in the second case. Also measures the time of a longer
+ * prompt until the logits of its first new token.
+ * | ~    bench_rows FILE.ndf [ROUNDS] */
 #include "rounds.h"
 
 #include "base/clock.h"
 
 enum { PROMPT_TOKENS = 512, LONG_TOKENS = 1000, ROUNDS_MAX = 101 };
 
-/* Opens a session in whose steps n_wanted rows may be wanted. */
+/* Opens a session whose steps may each return up to n_wanted rows of logits or vectors. */
 static whit_session *open_session(const whit_model *model, bool only_vectors, uint32_t n_wanted)
 {
     whit_session *session;
@@ -22,7 +22,8 @@ static whit_session *open_session(const whit_model *model, bool only_vectors, ui
     return session;
 }
 
-/* Seconds that n tokens take in steps of PROMPT_TOKENS, with all rows wanted or the last. */
+/* Returns the seconds that n tokens need in steps of PROMPT_TOKENS. all: every token's row is wanted; else only the
+ * last. */
 static double run_prompt(whit_session *session, uint32_t n, bool all)
 {
     static whit_step_token tokens[LONG_TOKENS];
@@ -50,7 +51,7 @@ int main(int argc, char **argv)
     if (n_rounds < 1 || n_rounds > ROUNDS_MAX) n_rounds = 5;
     must(whit_model_open(argv[1], NULL, &model, &error));
     whit_session *vectors = open_session(model, true, PROMPT_TOKENS), *text = open_session(model, false, 1);
-    for (int round = -1; round < (int)n_rounds; round++) { /* the first round, with new memory, does not count */
+    for (int round = -1; round < (int)n_rounds; round++) { /* round -1 is not counted, because memory is new in it */
         const size_t r = round < 0 ? 0 : (size_t)round;
         all[r] = run_prompt(vectors, PROMPT_TOKENS, true);
         last[r] = run_prompt(vectors, PROMPT_TOKENS, false);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * At which share of living ReLU^2 gates would it pay to skip the dead ones? A neuron-major layout
- * has one piece of contiguous bytes per neuron and matrix, of which only the living ones are read.
- * This reads 420 MB of such pieces by list, without any work on them, and prints the time beside
- * that of the tiled layout, which is read whole and multiplied: the best that skipping could do.
+ * Below which share of living ReLU^2 gates would it pay to skip the dead ones? A neuron-major layout has one contiguous
+ * piece of bytes per neuron and matrix, and only the pieces of living neurons would be read. This program reads 420 MB
+ * of such pieces by a list of their numbers, without computing with them. It prints this time, which is the best that
+ * skipping could reach, and the time of the tiled layout, which is read whole and multiplied.
  *   bench_skip_neurons [BYTES-OF-A-PIECE]      640 by default: 2,560 weights of t2 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum { COLS = 2560, ROWS = 655360, ROUNDS = 5, PIECES_AHEAD = 16 };
 typedef struct reading {
     const uint8_t *memory;
     size_t piece_bytes;
-    const uint32_t *alive; /* ascending numbers of pieces */
+    const uint32_t *alive; /* numbers of the pieces that are read, ascending */
     uint32_t n_alive;
     whit_probe_read_fn *read;
     uint64_t sums[WHIT_POOL_THREADS_MAX];

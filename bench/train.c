@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Training throughput on a Llama of ten million parameters beside what SGEMM does at its shapes, in
- * one run: bench_train [THREADS [SECONDS]]. Steps are whole ones of text to the next token: forward,
- * loss, backward, optimiser. They are counted as 6 operations per matrix parameter and token, and as
- * 8 where activations are computed again. */
+ * Measures the training throughput of a Llama of ten million parameters, and in the same run the throughput of SGEMM on
+ * matrices of the same shapes: bench_train [THREADS [SECONDS]]. A step is complete training on next-token prediction:
+ * forward, loss, backward, optimiser. It counts as 6 operations per matrix parameter and token, or as 8 if activations
+ * are recomputed. */
 #include "base/clock.h"
 #include "tiny_model.h"
 #include "train/adamw.h"
@@ -38,7 +38,7 @@ static float *floats(size_t n)
     return x;
 }
 
-/* The three products of a layer: y = x W^T, dx = dy W, dW = dy^T x. */
+/* Computes the three products of a linear layer: y = x W^T, dx = dy W, dW = dy^T x. */
 static void three_products(sgemm_fn *sgemm, float *x, float *w, float *y, int n_out, int n_in)
 {
     sgemm(ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE, ROWS, n_out, n_in, 1, x, n_in, w, n_in, 0, y, n_out);
@@ -46,7 +46,8 @@ static void three_products(sgemm_fn *sgemm, float *x, float *w, float *y, int n_
     sgemm(ROW_MAJOR, TRANSPOSE, NO_TRANSPOSE, n_out, n_in, ROWS, 1, y, n_out, x, n_in, 0, w, n_in);
 }
 
-/* GFLOP/s over all matrices of the model, by OpenBLAS with threads of its own; 0 without it. */
+/* Returns the GFLOP/s of OpenBLAS, with its own threads, over all matrices of the model; 0 if OpenBLAS is not
+ * installed. */
 static double measure_sgemm(const whit_trainee *model, int n_threads, double seconds)
 {
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -109,7 +110,8 @@ static void train_step(whit_trainee *model, whit_tape *tape, whit_loss *loss, wh
     whit_adamw_step(&adamw, &model->params, pool, number, 1e-4f, whit_adamw_norm(&model->params));
 }
 
-/* Prints tokens/s of the fastest step within the time, and its share of `sgemm` GFLOP/s. */
+/* Prints the tokens/s of the fastest step within `seconds`, and its GFLOP/s as a share of `sgemm`, which is also in
+ * GFLOP/s. */
 static whit_status measure_training(const whit_model *file, const struct run *run, uint32_t n_threads, double seconds,
                                     double sgemm, whit_error *error)
 {

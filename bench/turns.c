@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Turns of a conversation after a long prefix: the time to the first token of each, with what has to be restored and
- * computed again, beside the time of a step of as many new tokens that continues the sequence.
- *
- *     bench_turns FILE.ndf [PREFIX] */
+ * Measures the turns of a conversation after a long prefix. The time to each turn's first token includes restoring the
+ * prefix and recomputing tokens; it is compared with the time of a step that adds as many new tokens at the end of the
+ * sequence.
+ * | ~    bench_turns FILE.ndf [PREFIX] */
 #include "rounds.h"
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@ enum { PREFIX = 2000, N_TURNS = 20, USER = 40, ANSWER = 20, LOST = 8, MARKS_MB =
 
 static int32_t ids[IDS_MAX];
 
-/* Feeds tokens [from, to) in steps of at most 512; the last token's logits are wanted. Returns milliseconds. */
+/* Feeds tokens [from, to) in steps of at most 512, with logits for the last token only. Returns milliseconds. */
 static double feed_tokens(whit_session *session, uint32_t from, uint32_t to)
 {
     static whit_step_token tokens[512];
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     must(whit_session_mark(session, 0, &error));
     for (int turn = 0; turn < N_TURNS; turn++) {
         uint32_t n_common = n, n_present;
-        if (turn && turn % 3 == 0) { /* the template drops the beginning of the last answer */
+        if (turn && turn % 3 == 0) { /* as if the template dropped the beginning of the last answer */
             n_common = n - ANSWER;
             memmove(ids + n_common, ids + n_common + LOST, (IDS_MAX - n_common - LOST) * sizeof *ids);
             n -= LOST;
@@ -58,17 +58,20 @@ int main(int argc, char **argv)
         const uint64_t start = whit_now_ns();
         must(whit_session_reuse(session, 0, ids, n, &n_present, &error));
         first[turn] = (double)(whit_now_ns() - start) / 1e6 + feed_tokens(session, n_present, n);
-        /* More is present where the step alone, which had the same ids, has left a whole block and a checkpoint. */
+        /* n_present may exceed n_common: the `alone` step of the turn before had the same ids as this turn, and may
+         * have left a whole block and a checkpoint. */
         if (n_common > n_present + n_again_max) n_again_max = n_common - n_present;
         must(whit_session_mark(session, 0, &error));
         const uint32_t n_new = n - n_common;
-        alone[turn] = feed_tokens(session, n, n + n_new); /* the same number, from where the sequence is */
+        alone[turn] = feed_tokens(session, n, n + n_new); /* the same number of new tokens, at the end of the
+                                                           * sequence */
         ratios[turn] = first[turn] / alone[turn];
         must(whit_session_reuse(session, 0, ids, n + 1, &n_present, &error));
         for (const uint32_t end = n + ANSWER; n < end; n_present = ++n) feed_tokens(session, n_present, n + 1);
         must(whit_session_mark(session, 0, &error));
     }
-    const double ratio = median(ratios, N_TURNS); /* sorts them */
+    const double ratio = median(ratios, N_TURNS); /* sorts `ratios`, so that its first and last items are the
+                                                   * extremes */
     printf("prefix of %u tokens, %d turns: first token after %.1f ms, new tokens alone %.1f ms, ratio %.2f (%.2f to "
            "%.2f); at most %u tokens computed again\n",
            n_prefix, N_TURNS, median(first, N_TURNS), median(alone, N_TURNS), ratio, ratios[0], ratios[N_TURNS - 1],

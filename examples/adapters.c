@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One model, two voices: adapters MODEL ADAPTER PROMPT continues a prompt without and with an adapter
- * mounted, both at once: two sequences of one session, each with its own. */
+ * Continues a prompt twice at once, without and with an adapter: adapters MODEL ADAPTER PROMPT. The two continuations
+ * are sequences of one session, and the adapter is mounted on the second one. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
@@ -16,7 +16,7 @@ static int32_t largest(const float *logits, uint32_t n)
     return best;
 }
 
-/* Both sequences advance together, a pass for two tokens. */
+/* Generates N_NEW tokens for both sequences. After the prompt each pass computes one token of either sequence. */
 static whit_status continue_both(const whit_model *model, whit_session *session, const int32_t *ids, size_t n,
                                  int32_t written[N_SEQUENCES][N_NEW], whit_error *error)
 {
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
         status = print_text(model, written[s], &error);
     }
     whit_session_close(session);
-    whit_adapter_close(adapter); /* after the sessions that have it mounted */
+    whit_adapter_close(adapter); /* must follow the close of all sessions that have the adapter mounted */
     whit_model_close(model);
     if (status != WHIT_OK) fprintf(stderr, "adapters: %s\n", error.message);
     return status != WHIT_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A chat by the model's template: chat MODEL, a line of stdin for each question. */
+ * Chats by the model's template: chat MODEL. Each line of stdin is a question. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
@@ -12,7 +12,7 @@ static bool print(void *user, const char *text, size_t n)
 
 int main(int argc, char **argv)
 {
-    static whit_model *model; /* static: they last until the program ends */
+    static whit_model *model; /* static: these objects are used until the program ends */
     static whit_session *session;
     static whit_sampler *sampler;
     static whit_chat_template *chat;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A conversation with tools: conversation MODEL "QUESTION". Each of the two tools is called once; what they say is made
- * up here. */
+ * Has a conversation with tools: conversation MODEL "QUESTION". The model must call each of the two tools once; this
+ * program makes up their results. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
@@ -14,12 +14,13 @@ static const char tools[] =
 
 int main(int argc, char **argv)
 {
-    static whit_model *model; /* static: they last until the program ends */
+    static whit_model *model; /* static: these objects are used until the program ends */
     static whit_session *session;
     static whit_sampler *sampler;
     static whit_chat_template *chat;
     static whit_conversation *talk;
-    static const char *const demanded[] = {"weather", "clock", NULL}; /* the tool that each answer must call */
+    static const char *const demanded[] = {"weather", "clock", NULL}; /* the tool that each answer must call; NULL: the
+                                                                       * last answer is text */
     if (argc != 3) return fputs("usage: conversation MODEL QUESTION\n", stderr), 2;
     const char *question = argv[2];
     const whit_conversation_call *call;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * How alike two texts are to a model: embed MODEL TEXT TEXT. */
+ * Prints the cosine similarity of two texts by the model's hidden states: embed MODEL TEXT TEXT. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     whit_session_options options = whit_session_options_default();
     options.keep_hidden = true;
     options.n_ctx_tokens = N_TOKENS_MAX;
-    options.n_logits = N_TOKENS_MAX; /* tokens whose states a step keeps */
+    options.n_logits = N_TOKENS_MAX; /* maximum number of tokens per step whose states are kept */
 
     whit_status status = whit_model_open_named(argv[1], NULL, &model, &error);
     if (status == WHIT_OK) status = whit_session_open(model, &options, &session, &error);
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     if (status == WHIT_OK) status = embed(model, session, argv[2], values, &error);
     if (status == WHIT_OK) status = embed(model, session, argv[3], values + width, &error);
     if (status == WHIT_OK) {
-        double cosine = 0; /* both have a length of 1 */
+        double cosine = 0; /* both vectors have length 1, so their dot product is the cosine */
         for (uint32_t k = 0; k < width; k++) cosine += (double)values[k] * (double)values[width + k];
         printf("cosine similarity %.6f\n", cosine);
     } else {

@@ -5,7 +5,7 @@
 #include <whit.h>
 #include <whit/names.h>
 
-/* Called with text as it becomes final; returning false would stop. */
+/* Receives text as soon as it is final. Returning false would stop the generation. */
 static bool print(void *user, const char *text, size_t text_bytes)
 {
     (void)user;
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     whit_sampler *sampler = NULL;
     whit_error error;
     whit_sampler_options sampling = whit_sampler_options_default();
-    sampling.seed = 42; /* the same seed, model and prompt: the same text, on every machine */
+    sampling.seed = 42; /* the same seed, model and prompt give the same text on every machine */
 
     whit_status status = whit_model_open_named(argv[1], NULL, &model, &error);
     if (status == WHIT_OK) status = whit_session_open(model, NULL, &session, &error);

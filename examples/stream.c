@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Two continuations of one prompt, a step at a time, side by side: stream MODEL PROMPT.
- *
- * This is what whit_generate does inside, for programs that want to decide between tokens: one step
- * serves any number of sequences, and each gets the text that it would get alone. */
+ * Writes two continuations of one prompt, step by step, and prints both: stream MODEL PROMPT.
+ * | whit_generate does the same inside. This form is for programs that decide between tokens. One step serves any
+ * number of sequences, and each gets the text that it would get alone. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
@@ -17,7 +16,8 @@ struct stream {
     size_t text_bytes;
 };
 
-/* Adds the text that became final with a token; it may be empty, or several characters. */
+/* Appends the text that the token makes final: it may be empty or several characters. Text that does not fit is
+ * dropped. */
 static whit_status append(struct stream *stream, int32_t id, whit_error *error)
 {
     const char *text;
@@ -32,7 +32,7 @@ static whit_status append(struct stream *stream, int32_t id, whit_error *error)
 static whit_status generate(whit_session *session, struct stream *streams, const int32_t *prompt, size_t n_prompt,
                             whit_error *error)
 {
-    /* The prompt of every sequence in one pass; logits are wanted after its last token only. */
+    /* The first step has the prompt of every sequence; only each prompt's last token needs logits. */
     whit_step_token tokens[N_SEQUENCES * N_PROMPT_MAX];
     whit_status status = WHIT_OK;
     size_t n = 0;

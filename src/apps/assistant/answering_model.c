@@ -60,7 +60,7 @@ static whit_status open_local(whit_answering_model *m, const whit_panel_wish *wi
     return WHIT_OK;
 }
 
-/* Looks for a server on this machine, and sets the wish to its model. */
+/* Looks for a server on this machine, and sets the wish's url and name to those of the server and its model. */
 static whit_status find_server(whit_answering_model *m, whit_panel_wish *wish, const whit_answering_calls *calls,
                                whit_error *error)
 {

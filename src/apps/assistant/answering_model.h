@@ -8,18 +8,19 @@
 #include "editor/panel.h"
 #include "format/conversion_cache.h"
 
-/* Finds the file of a model by the words of a person: a path or a pulled name. Errors: io, argument. */
+/* Finds the file of a model from the user's words, which are a path or the name of a pulled model. Errors: io,
+ * argument. */
 typedef whit_status whit_model_finder(const char *words, char path[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
-/* Holds the options of the command line. Members of `wish`, which names the wanted model, come from the editor's
- * settings if the command line leaves them unset. */
+/* Holds the options of the command line. If the command line leaves members of `wish` unset, which names the wanted
+ * model, they come from the editor's settings. */
 typedef struct whit_assistant_options {
     whit_panel_wish wish;
     whit_model_finder *find_model;
 } whit_assistant_options;
 
-/* Merges the wishes of the command line and of the settings: the command line takes precedence; texts keep their
- * owners. */
+/* Merges the wishes of the command line and of the settings; the command line takes precedence. The result points to
+ * the same strings as the two arguments. */
 whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_panel_wish *settings);
 
 /* Returns whether a text must not be sent to an endpoint, by the agent's rule for secrets. `name` is the name by which
@@ -29,7 +30,7 @@ bool whit_assistant_is_secret(const char *path, const char *name, const char *ar
 
 typedef struct whit_answering_calls {
     whit_model_finder *find_model;
-    void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives answers in pieces */
+    void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives the answer in pieces */
     void (*on_note)(void *user, const char *line);                 /* receives lines about the server that was found */
     void *user;
     const volatile bool *cancel;

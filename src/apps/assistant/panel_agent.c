@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs the agent with two threads: the editor's thread calls the panel's functions, and the worker's thread runs one
- * job at a time and waits for the editor when it needs a text or an answer. Events from the worker to the editor are
- * queued; a pipe wakes the editor. No thread wakes up while there is no work. */
+ * Runs the agent with two threads. The editor's thread calls the panel's functions. The worker's thread runs one job at
+ * a time, and waits for the editor when it needs an open text or the user's answer. Events from the worker to the
+ * editor are queued; a pipe wakes the editor. No thread wakes up while there is no work. */
 #include "base/phrase.h"
 #include "assistant/panel_agent.h"
 
@@ -20,12 +20,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TURNS_MAX 50 /* maximum number of the model's answers in a task */
-/* nanoseconds for which the list of unsaved texts is valid; writing compares the texts in any case */
+#define TURNS_MAX 50 /* maximum number of the model's answers per task */
+/* nanoseconds for which the list of unsaved texts is valid; the editor compares each text again before it is changed */
 #define UNSAVED_NS     50000000ull
 #define SELECTION_ROLE "You are asked about a part of a text in an editor."
 
-/* The editor handles these events in its own thread. */
+/* These events go from the worker to the editor, which handles them in its own thread. */
 typedef enum event_kind {
     EVENT_TEXT,
     EVENT_NOTE,
@@ -33,7 +33,7 @@ typedef enum event_kind {
     EVENT_FAILED,
     EVENT_WRITTEN, /* a file was written */
     EVENT_REPLACE, /* the selection is replaced */
-    EVENT_HUNKS,   /* for this and the following events the worker waits */
+    EVENT_HUNKS,   /* the worker waits for an answer to this event and to the following ones */
     EVENT_QUESTION,
     EVENT_READ,
     EVENT_LIST,
@@ -47,8 +47,8 @@ struct event {
     char text[]; /* n bytes and a zero byte */
 };
 
-/* Describes a turn, which is the changes of one answer, that can be undone: its number in the journal of turns, and its
- * changes to open texts. */
+/* Describes a turn, which is all changes of one answer, so that it can be undone: its number in the journal of turns,
+ * and its changes to open texts. */
 struct done_turn {
     uint32_t number;
     whit_changes open;
@@ -70,11 +70,11 @@ struct whit_panel_agent {
     whit_buf text, selection, about; /* texts of the job; each ends with a zero byte */
     whit_buf path, name, around;     /* place and surroundings of the selection; each ends with a zero byte */
     bool wants_answer;               /* the worker waits for the editor */
-    event_kind asked;                /* the question that the editor has received; EVENT_TEXT: no question */
+    event_kind asked;                /* the question that the editor has shown; EVENT_TEXT: no question is shown */
     const whit_panel_hunk *hunks;
     size_t n_hunks;
     uint8_t *taken;
-    const whit_change *changes; /* changes of a patch */
+    const whit_change *changes; /* changes to open texts of an EVENT_PATCH */
     size_t n_changes;
     whit_buf answer;
     bool is_answered, said;
@@ -89,10 +89,10 @@ struct whit_panel_agent {
     bool is_ready, quiet;
     whit_buf unsaved; /* paths of open texts that are not saved, as of unsaved_ns */
     uint64_t unsaved_ns;
-    whit_buf turned; /* paths of a turn that is being undone or redone */
+    whit_buf turned; /* paths of the turn that is being undone or redone, each ends with a zero byte */
     whit_agent_messages messages;
     whit_agent_report report;
-    whit_buf turns, undone; /* struct done_turn[] */
+    whit_buf turns, undone; /* arrays of struct done_turn */
 };
 
 /* ---- from the worker to the editor ------------------------------------------------------------------ */
@@ -114,7 +114,7 @@ static void post(whit_panel_agent *a, event_kind kind, const char *text, size_t 
     a->last = event;
     pthread_mutex_unlock(&a->lock);
     while (write(a->pipe[1], "", 1) < 0 && errno == EINTR) {
-    } /* the pipe is full, so the editor is awake */
+    } /* if the pipe is full, the editor will wake up anyway */
 }
 
 static void post_line(whit_panel_agent *a, event_kind kind, const char *line)
@@ -122,7 +122,7 @@ static void post_line(whit_panel_agent *a, event_kind kind, const char *line)
     post(a, kind, line, strlen(line));
 }
 
-/* Waits for the editor's answer to an event; returns false if the work should end. */
+/* Sends an event and waits for the editor's answer; returns false if the work should end instead. */
 static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
 {
     pthread_mutex_lock(&a->lock);
@@ -140,21 +140,21 @@ static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
     return ok;
 }
 
-/* Returns whether a person's answer to a question of this kind is valid: an answer to an earlier question must not
- * count for a question that was not shown yet. Must be called with the lock held. */
+/* Returns whether an answer of the user to a question of this kind is valid now. An answer to an earlier question must
+ * not count for a question that was not shown yet. Must be called with the lock held. */
 static bool may_answer(const whit_panel_agent *a, event_kind kind)
 {
     return a->wants_answer && !a->is_answered && !a->cancel && a->asked == kind;
 }
 
-/* Answers the worker. Must be called with the lock held, on the editor's thread. */
+/* Marks the event as answered and wakes the worker. Must be called with the lock held, on the editor's thread. */
 static void wake_worker(whit_panel_agent *a)
 {
     a->is_answered = true;
     pthread_cond_signal(&a->more);
 }
 
-/* ---- callbacks of the loop -------------------------------------------------------------------------- */
+/* ---- callbacks of the agent's loop ------------------------------------------------------------------ */
 
 static void on_text(void *user, const char *text, size_t n)
 {
@@ -198,7 +198,7 @@ static whit_status on_choose(void *user, const whit_hunks *hunks, uint8_t *taken
     return status;
 }
 
-/* Asks for approval of a call outside the sandbox, shown as one hunk of one line. */
+/* Asks for approval of a call outside the sandbox, which is shown as one hunk without text. */
 static bool on_agreed(void *user, const char *reason, size_t n_files)
 {
     const whit_panel_hunk hunk = {"a call", reason, "", 0};
@@ -215,7 +215,7 @@ static bool on_ask(void *user, const char *question, whit_buf *reply)
         whit_buf_append(reply, a->answer.data, a->answer.size_bytes);
 }
 
-/* Copies the turn's changes to open texts, for undo. */
+/* Reports the written files to the editor, and records the turn with copies of its changes to open texts, for undo. */
 static void on_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
 {
     whit_panel_agent *a = user;
@@ -277,7 +277,7 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
     WHIT_TRY(whit_answering_model_open(&a->model, &a->wished, &calls, error));
     if (a->is_ready) return WHIT_OK;
     a->runner = (whit_runner){.project = a->project, .config = &a->config, .cancel = &a->cancel};
-    if (!a->mcp) { /* an earlier attempt may have read a part; open servers have their names from it */
+    if (!a->mcp) { /* an earlier call may have read a part of this; open MCP servers have their names from it */
         whit_agent_config_free(&a->config);
         WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
     }
@@ -344,8 +344,8 @@ static whit_status ask_plain(whit_panel_agent *a, const char *system, const char
     return status;
 }
 
-/* Keeps the content of the only fenced block or, without a block, the whole text. Line ends at the end of the result
- * are removed, and a line feed is added if the old text ends with one. */
+/* Reduces an answer to the content of its first fenced block; without a complete block the whole text stays. Removes
+ * line ends at the end of the result, and adds a line feed if the old text ends with one. */
 static void take_block(whit_buf *text, const char *old, size_t old_bytes)
 {
     whit_buf_append(text, "", 1);
@@ -389,7 +389,7 @@ static whit_status do_explain(whit_panel_agent *a, whit_error *error)
     return status;
 }
 
-/* Asks for approval of the hunks of a rewritten selection; the approved hunks replace it. */
+/* Asks the user to approve the hunks of a rewritten selection; the approved hunks replace the selection's text. */
 static whit_status ask_rewrite(whit_panel_agent *a, whit_changes *staged, whit_error *error)
 {
     whit_hunks hunks = {0};
@@ -456,8 +456,8 @@ static void on_turned(void *user, const whit_change *change)
     whit_buf_append(&a->turned, change->path, strlen(change->path) + 1);
 }
 
-/* Undoes (or redoes) the latest turn of this run, in open texts and in files; without such a turn, the journal's latest
- * turn. */
+/* Undoes (or redoes) the latest turn of this run, in open texts and in files. If there is no such turn, undoes the
+ * journal's latest turn. */
 static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
 {
     whit_buf *from = redo ? &a->undone : &a->turns;
@@ -479,7 +479,8 @@ static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
         whit_turns_close(journal);
     }
     for (size_t i = 0; i < n_open && !redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
-    if (status != WHIT_OK && in_texts) { /* the texts are rolled back, so that all changes are made or none */
+    if (status != WHIT_OK && in_texts) { /* the change of the texts is reversed, so that either all changes are made or
+                                          * none */
         whit_error ignored;
         for (size_t i = 0; i < n_open && redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
         (void)texts_write(a, whit_changes_at(&turn->open, 0), n_open, &ignored);
@@ -636,7 +637,7 @@ static int panel_fd(void *user)
     return a->pipe[0];
 }
 
-/* Edits all open texts or none: earlier edits are rolled back if a later one fails. */
+/* Applies the changes to all open texts or to none: if one fails, the earlier ones are reversed. */
 static bool patch_open(whit_panel_agent *a, struct whit_editor *editor)
 {
     char path[PATH_MAX * 2];
@@ -657,7 +658,7 @@ static bool patch_open(whit_panel_agent *a, struct whit_editor *editor)
     return true;
 }
 
-/* Handles an event for which the worker waits; does nothing if the worker no longer waits. */
+/* Handles an event for which the worker waits; does nothing if the worker no longer waits for it. */
 static void serve(whit_panel_agent *a, struct whit_editor *editor, const struct event *event)
 {
     char path[PATH_MAX * 2];
@@ -667,7 +668,7 @@ static void serve(whit_panel_agent *a, struct whit_editor *editor, const struct 
         const whit_panel_hunk *hunks = a->hunks;
         size_t n = a->n_hunks;
         a->asked = event->kind;
-        pthread_mutex_unlock(&a->lock); /* the panel may answer at once */
+        pthread_mutex_unlock(&a->lock); /* the panel may answer during the call below, and needs the lock */
         if (event->kind == EVENT_HUNKS)
             whit_editor_agent_hunks(editor, hunks, n);
         else

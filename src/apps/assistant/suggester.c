@@ -41,7 +41,7 @@ struct whit_model_suggester {
     pthread_mutex_t lock;
     pthread_cond_t asked;
     struct question waiting;
-    bool has_waiting, ends, is_useless; /* useless: no suggestion can be made any more */
+    bool has_waiting, ends, is_useless; /* useless: an error has occurred, and no suggestions are made any more */
     uint64_t latest;                    /* number of the latest question; older questions are obsolete */
     whit_buf answer;
     whit_suggestion_state state;
@@ -184,7 +184,8 @@ static void *work(void *user)
         whit_status status = s->chosen.url ? ask_endpoint(s, &q, &error) : ask_model(s, &q, &error);
         free_question(&q);
         pthread_mutex_lock(&s->lock);
-        bool too_long = status == WHIT_ERROR_LIMIT; /* the text exceeds the context, so there is no suggestion here */
+        bool too_long = status == WHIT_ERROR_LIMIT; /* the text exceeds the context: this question gets no suggestion,
+                                                     * but later questions may */
         bool failed = status != WHIT_OK && status != WHIT_ERROR_CANCELLED && !too_long;
         if (failed) s->is_useless = true;
         if (s->latest == s->number) {

@@ -8,7 +8,7 @@
 
 typedef struct whit_model_suggester whit_model_suggester;
 
-/* Opens the suggester. Its thread begins with the first question, and opens the model then. Texts of the options must
+/* Opens the suggester. Its thread starts with the first question and then opens the model. Strings of the options must
  * outlive the suggester. */
 whit_status whit_model_suggester_open(const whit_assistant_options *options, whit_model_suggester **suggester,
                                       whit_error *error);

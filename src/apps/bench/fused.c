@@ -14,7 +14,7 @@ static const char *const statements[BENCH_FUSED] = {
 };
 enum { LARGEST = 16777216, PAGE_BYTES = 4096, OUT_ELEMS = LARGEST + PAGE_BYTES / sizeof(float) };
 
-/* `rounds` is the number of repetitions with which a call takes about the same time for every size. */
+/* rounds: repetitions per call, chosen so that a call takes about the same time for every size. */
 static const struct {
     uint32_t n, rounds;
     const char *text;
@@ -22,9 +22,9 @@ static const struct {
 
 struct bench_fused {
     whit_lang *lang[BENCH_FUSED_SIZES];
-    int loaded[BENCH_FUSED_SIZES]; /* number of the expression that is the session's program */
+    int loaded[BENCH_FUSED_SIZES]; /* number of the expression that is loaded in the session of this size */
     bench_fused_fn *const *c;
-    float *memory, *out; /* vectors of the largest size, page-aligned like those of a program */
+    float *memory, *out; /* two arrays of the largest size, page-aligned like the vectors of a program */
     volatile float kept;
     char name[BENCH_FUSED][BENCH_FUSED_SIZES][80];
 };

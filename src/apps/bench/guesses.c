@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Measures decoding with guesses: the model writes its own likeliest text after random tokens, since guesses can only
- * be right if the text follows from the model. */
+ * Measures speculative decoding, in which guessed tokens are verified together. The model generates its likeliest text
+ * after random tokens, since guesses can only be right if the text follows from the model. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -19,7 +19,8 @@ whit_status bench_draft_open(const bench_test *test, const whit_model *model, wh
     return WHIT_OK;
 }
 
-/* Generates to the end and adds the time, the steps, the guesses, and the bytes that the model's own passes read. */
+/* Runs the generation to its end. Adds the time, steps, guesses, multiply-adds, and the bytes that the model's own
+ * passes read (not those of a draft model) to the sample. */
 static whit_status generate(whit_session *session, whit_generation *g, const bench_count *count, bench_sample *sample,
                             whit_error *error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Examines and renews the pages in which a model's files lie. Weights in huge pages are read a third faster than in
- * small pages, and the kind of pages depends on how the file was cached: written in large pieces, read through a map
- * that asked for huge pages, or in another way. Unless the pages are renewed, two models of one call may be measured
- * against different limits. */
+ * Examines and renews the memory pages in which a model's files are cached. Weights in huge pages are read a third
+ * faster than in small pages. The page size depends on how a file came into the cache: by large writes, by reads
+ * through a mapping that asked for huge pages, or in another way. Unless the pages are renewed, two models of one call
+ * may be measured against different limits. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,16 +14,17 @@
 #include "bench/bench.h"
 
 enum { HUGE_BYTES = 2 << 20, STRETCHES = 16 };
-/* Share of mapped bytes that is enough; a file's ends, and heads read before the rest, stay in small pages. */
+/* Sufficient share of mapped bytes in huge pages: a file's ends, and heads that are read before the rest, stay in small
+ * pages. */
 #define ENOUGH 0.9
 
 typedef struct spans {
-    /* all: bytes of maps that ask for huge pages; huge: number of these bytes that lie in huge pages */
+    /* all: bytes of mappings that ask for huge pages; huge: how many of these bytes are in huge pages */
     uint64_t all, huge;
 } spans;
 
-/* Counts the bytes in [begin, end) whose maps ask for huge pages, and the bytes among them that lie in huge pages; both
- * are 0 if the system does not report them. */
+/* Counts the bytes of this process's mappings inside [begin, end) that ask for huge pages, and how many of these bytes
+ * are in huge pages; both are 0 if the system does not report them. */
 static spans count_spans(uintptr_t begin, uintptr_t end)
 {
     spans sum = {0}, area = {0};
@@ -60,8 +61,7 @@ double bench_huge_share(const whit_model *model)
     return sum.all ? (double)sum.huge / (double)sum.all : 0;
 }
 
-/* Reads a byte of every huge page that [begin, begin + size) may have, because the system maps a huge page as a
- * whole. */
+/* Reads one byte in each HUGE_BYTES, which is enough, because the system maps a huge page as a whole. */
 static void touch(const uint8_t *begin, size_t size_bytes)
 {
     static volatile uint8_t kept;
@@ -69,8 +69,9 @@ static void touch(const uint8_t *begin, size_t size_bytes)
     (void)kept;
 }
 
-/* Drops a file from the system's cache and reads it again through a map that asks for huge pages, piece by piece,
- * while at least half of a piece gets huge pages. Pages that another process has mapped stay cached. */
+/* Drops a file from the system's cache and reads it again through a mapping that asks for huge pages. Works piece by
+ * piece, and ends early when less than half of a piece gets huge pages. Pages that another process has mapped stay
+ * cached. */
 static void read_again(int fd, const uint8_t *begin, size_t size_bytes)
 {
     const size_t stretch = whit_round_up(size_bytes / STRETCHES + 1, HUGE_BYTES);
@@ -88,7 +89,7 @@ static void read_again(int fd, const uint8_t *begin, size_t size_bytes)
 void bench_renew_pages(const char *model_path)
 {
     whit_model *model;
-    whit_error ignored; /* the next open of the model reports the error */
+    whit_error ignored; /* the next time the model is opened, the error is reported */
     const void *address;
     const char *path;
     size_t size_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Runs the rounds of all tests, and computes their medians.
- *
- * Every test has a process of its own if the system has fork (worker.c). The rounds of the tests take turns, so that a
- * slow minute of the machine affects all of them. Shares are medians of the ratios of each round. */
+ * | If the system has fork, every test has its own process (worker.c). The rounds of the tests alternate, so that a
+ * slow minute of the machine affects all of them. A share, such as that of the bandwidth, is the median of the rounds'
+ * ratios. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ double bench_median(double *values, size_t n)
 /* ---- the stolen core ------------------------------------------------------------------------ */
 
 struct thief {
-    unsigned processor; /* the processor that it keeps busy */
+    unsigned processor; /* number of the processor that the thread keeps busy */
     pthread_t thread;
     atomic_bool ends;
 };
@@ -100,7 +100,8 @@ struct measuring {
     const bench_measuring *wanted;
     bench_worker *workers;
     bench_sample *samples; /* (n_tests, n_rounds) */
-    size_t n_open;         /* number of workers whose opening was tried, with success or not */
+    size_t n_open;         /* number of workers that must be closed: bench_worker_open was called for them, even if it
+                            * failed */
     whit_cpu cpu;
 };
 

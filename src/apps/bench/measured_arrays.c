@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit bench --arrays: compares quaternary vectors with the forms that they replace and a field of an open
- * .ndf file with parsed JSON, and measures programs of the array language. The forms of a test take turns in every
- * round; figures are medians. */
+ * Implements whit bench --arrays. Compares additions and dot products of quaternary vectors with other forms of the
+ * same work, and reading a field of an open .ndf file with parsed JSON; also measures programs of the array language.
+ * The forms of a test alternate in every round; figures are medians. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +26,9 @@ enum {
     PAIRS = 16,
     ADDS_OF_PROGRAM = 16000
 };
-#define MIN_NS 2000000 /* minimum time in nanoseconds of one form in one round */
+#define MIN_NS 2000000 /* minimum measured time of one form in one round, in nanoseconds */
 
-/* Lists the measured programs, which are compiled once. */
+/* Numbers the measured programs, which are compiled once. */
 enum { LOOP, CLOSED, ELEMENTS, TOKEN, N_PROGRAMS };
 #define LOOP_ROUNDS "100000"
 enum { LOOP_LANES = 100000 * 128, ELEMENTS_N = 65536, N_LOGITS = 128256, N_COMPILED = 50 };
@@ -42,7 +42,7 @@ static const char *const programs[N_PROGRAMS] = {
 static const char twenty[] =
     "r = (a * b + a * 2 - b) * (a + 3 * b) - (b * b + a / 4 - 1) * (a - b + 5 * a) + a * 6 - b * 7\n";
 
-/* Holds the data of the tests; planes begin at cache lines, as allocated planes do. */
+/* Holds the data of the tests. The bit planes begin at cache lines, as those of allocated vectors do. */
 struct arrays {
     _Alignas(64) uint64_t a[2 * MAX_WORDS], b[2 * MAX_WORDS];
     uint64_t adds[PAIRS][2 * ADD_STRIDE], sum[2 * ADD_STRIDE];
@@ -65,11 +65,11 @@ typedef void form_fn(struct arrays *s, const whit_quat_kernels *kernels);
 struct form {
     const char *test, *form;
     form_fn *run;
-    uint32_t n_items; /* number of items per call: adds, dots or reads */
+    uint32_t n_items; /* number of items that one call processes: additions, dot products, reads ... */
     const char *item;
     whit_isa isa;
-    bool levels;          /* the form is measured once per CPU level that this machine supports */
-    int expression, size; /* numbers of the expression and the size in fused.h */
+    bool levels;          /* the form is measured once for each CPU level that this machine supports */
+    int expression, size; /* numbers of the expression and the size, as in fused.h */
 };
 
 static whit_quat_planes planes(uint64_t *words, uint32_t n_words)
@@ -158,7 +158,8 @@ static void run_token(struct arrays *s, const whit_quat_kernels *kernels)
 
 static const char vectors[] = "let a = range(65536)\nlet b = a * 0.5\nlet r = a + 0\n";
 
-/* Opens a program that uses the definitions of `before`, which has run once. */
+/* Loads and runs `before`, then loads `text`, which can use the names that `before` defines. Returns NULL after an
+ * error. */
 static whit_lang *open_program(const whit_quat_kernels *quat, const char *before, const char *text)
 {
     whit_lang_options options = {.quat = quat, .jit = whit_lang_jit_native(), .tier = WHIT_LANG_NATIVE};
@@ -179,7 +180,7 @@ static void compile_twenty(struct arrays *s, const whit_quat_kernels *kernels)
     (void)kernels;
     for (int i = 0; i < N_COMPILED; i++)
         s->kept += whit_lang_load(s->lang[ELEMENTS], "bench", twenty, sizeof twenty - 1, &error);
-    /* Compiled code stays in memory until its session is closed, so the session is opened anew. */
+    /* The session keeps all compiled code until it is closed, so it is closed and opened again. */
     whit_lang_close(s->lang[ELEMENTS]);
     s->lang[ELEMENTS] = open_program(&s->quat, vectors, programs[ELEMENTS]);
 }
@@ -195,7 +196,8 @@ static void run_fused_c(struct arrays *s, const whit_quat_kernels *kernels)
     bench_fused_c(s->fused, s->form->expression, s->form->size);
 }
 
-/* Opens the program q += d0, q += d1, ..., with the same number of different vectors as the other forms. */
+/* Opens a program that adds PAIRS different vectors in turn, q += d0; q += d1; ..., as the other forms of the test
+ * do. */
 static whit_lang *open_adder(const whit_quat_kernels *quat)
 {
     char before[2000], text[1000];
@@ -278,8 +280,8 @@ static double measure_row(struct arrays *s, const struct row *row)
     return (double)(t1 - t0) / n / row->form.n_items;
 }
 
-/* Returns the time of the first form of a test divided by this form's time, at the same CPU level if the form has
- * levels. */
+/* Returns the time of the first form of a test divided by this form's time; if the first form has levels, at the same
+ * CPU level. Returns 1 for forms of the test "program", which are not compared. */
 static double beside(const struct row *rows, size_t n, const struct row *row)
 {
     for (size_t i = 0; i < n; i++)
@@ -289,7 +291,7 @@ static double beside(const struct row *rows, size_t n, const struct row *row)
     return 1;
 }
 
-/* Lists every form of every expression and test, once or once per CPU level. */
+/* Lists every form of every expression and test: once, or once for each CPU level if the form has levels. */
 static whit_status list_rows(struct arrays *s, const whit_cpu *cpu, struct row *rows, size_t *n_rows, whit_error *error)
 {
     size_t n = 0;

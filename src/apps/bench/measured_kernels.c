@@ -11,7 +11,7 @@
 #include "bench/bench.h"
 #include "quant/requantise.h"
 
-/* The rows of the output have the stride of a session, which is an odd number of cache lines. */
+/* The rows of the output have the stride that a session uses, an odd number of cache lines. */
 enum { ROWS = 6912, COLS = 2560, STRIDE = ROWS + 16, INT8_ROUNDS = 2048, MIN_NS = 3000000 };
 static const uint32_t columns[] = {1, 2, 4, 8, 64, 512};
 #define N_COLUMN_COUNTS (sizeof columns / sizeof *columns)
@@ -21,7 +21,8 @@ static const struct {
     uint8_t codec;
     uint8_t scale; /* whit_scale_kind */
     bool is_bitwise;
-    uint8_t scale_type; /* type of scales of one or two bytes, with their group; 0: the usual scales */
+    uint8_t scale_type; /* type of the scales if they have one or two bytes, and size of the group of weights for each;
+                         * 0: the codec's usual scales */
     uint16_t group;
 } formats[] = {
     {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false},
@@ -80,7 +81,8 @@ static whit_tensor_type type_of(size_t i)
     return type;
 }
 
-/* Measures the median times over rounds, in which the probes of reading and multiplying run, too. */
+/* Measures the kernel's median time over the rounds. Each round also measures the rates of reading and of int8
+ * multiplication on this thread (the probes), with which the kernel is compared. */
 static void measure_kernel(const struct setup *s, const whit_tensor *w, const whit_acts *acts,
                            const whit_matmul_kernel *kernel, uint32_t n_rounds, bench_kernel *m)
 {
@@ -94,7 +96,7 @@ static void measure_kernel(const struct setup *s, const whit_tensor *w, const wh
         uint64_t t0 = whit_now_ns(), t1;
         uint32_t n = 0;
         do {
-            whit_matmul_prepare(kernel, acts, s->scratch); /* as a session does for every product */
+            whit_matmul_prepare(kernel, acts, s->scratch); /* a session also prepares before every product */
             kernel->run(w, acts, 0, n_tiles, s->y, STRIDE, s->scratch);
             n++;
             t1 = whit_now_ns();
@@ -122,8 +124,8 @@ static void measure_kernel(const struct setup *s, const whit_tensor *w, const wh
 static void fill_codes(const struct setup *s, const whit_tensor_type *type)
 {
     whit_rng rng = {1};
-    /* Powers of two near 2^-127 would make sums subnormal, and processors add such numbers a hundred times as
-     * slowly. */
+    /* Without this minimum, scales near 2^-127 would make sums subnormal, and processors add subnormal numbers a
+     * hundred times as slowly. */
     const uint64_t least = type->scale_type == WHIT_SCALE_E8 ? 0x4040404040404040u : 0;
     for (size_t i = 0; i + 8 <= s->codes_bytes; i += 8) {
         /* this keeps f16 scales and weights small and finite */
@@ -134,7 +136,7 @@ static void fill_codes(const struct setup *s, const whit_tensor_type *type)
     }
 }
 
-/* Measures the products of one format; returns false if it was cancelled. */
+/* Measures the products of one format for every number of columns; returns false if the measurement was cancelled. */
 static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, bench_kernels *list)
 {
     whit_tensor w = {.type = type_of(i)};
@@ -152,7 +154,8 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, bench_k
         if (!s->progress(NULL, "measuring", (double)(i * N_COLUMN_COUNTS + c) / (double)(N_FORMATS * N_COLUMN_COUNTS)))
             return false;
         if (kernel->isa == WHIT_ISA_GENERIC && s->table.isa != WHIT_ISA_GENERIC && n > 1)
-            continue; /* this combination is slow, and not informative */
+            continue; /* a generic kernel for several columns is slow, and of no interest if the CPU has a better
+                       * level */
         whit_acts acts = whit_acts_of_f32(s->x, COLS, n, COLS);
         if (spec.kind != WHIT_ACTS_F32) {
             acts = whit_acts_place(&spec, n, COLS, s->acts_memory);

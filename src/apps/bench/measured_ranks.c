@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Measures tests of a model that several processes (ranks) run: tokens a second, the bytes that are sent, and the time
- * that the formula of docs/dev/perf/ranks.md predicts:
- *
- *     t(N) = t(1) / N + (exchanges + passes) latency + bytes / bandwidth
- *
- * t(1) is rank 0's time of the same test without the other ranks, which wait meanwhile. Latency and bandwidth are
- * measured before by exchanges. Nothing is forked here: OpenMPI does not allow it. */
+ * Measures tests of a model that is split over several processes (ranks): tokens a second, the bytes that are sent, and
+ * the time per token that the formula of docs/dev/perf/ranks.md predicts:
+ * | ~    t(N) = t(1) / N + (exchanges + passes) latency + bytes / bandwidth
+ * | t(1) is the time of the same test on rank 0 alone, while the other ranks wait. Latency and bandwidth are measured
+ * first, by exchanges. Nothing is forked here: OpenMPI does not allow it. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -19,7 +17,8 @@ enum { N_SMALL = 65, SMALL_BYTES = 64, N_LARGE = 9, LARGE_BYTES = 1 << 20 };
 
 /* ---- the network ----------------------------------------------------------------------------- */
 
-/* Returns the median time of an exchange in which each rank sends n_bytes to each other; -1 if a rank is lost. */
+/* Returns the median time, in seconds, of n exchanges in which each rank sends n_bytes to every other; -1 if a rank is
+ * lost. */
 static double time_exchange(const whit_ranks *ranks, void *memory, size_t n_bytes, uint32_t n)
 {
     double seconds[N_SMALL];
@@ -55,7 +54,7 @@ static whit_status measure_network(const whit_ranks *ranks, bench_network *netwo
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* Adds the steps of a round: their time, and the traffic of rank 0 during them. */
+/* Runs one round. Sets *seconds to its time, and adds the traffic of rank 0 to *sums. */
 static whit_status run_round(bench_steps *steps, double *seconds, bench_together *sums, whit_error *error)
 {
     const bench_test *t = steps->test;
@@ -82,14 +81,14 @@ static whit_status run_round(bench_steps *steps, double *seconds, bench_together
     return bench_steps_forget(steps, error);
 }
 
-/* Runs a test; *sums gets the sums over all rounds. */
+/* Runs all rounds of a test. Sets seconds[n_rounds] to their times, and adds the traffic of all rounds to *sums. */
 static whit_status run_test(const bench_test *t, const whit_model *model, uint32_t n_rounds, double *seconds,
                             bench_together *sums, whit_error *error)
 {
     bench_steps steps;
     whit_status status = bench_steps_open(t, model, NULL, &steps, error);
     if (status == WHIT_OK) status = bench_steps_fill(&steps, error);
-    if (status == WHIT_OK) /* this pass makes pages, caches and threads warm */
+    if (status == WHIT_OK) /* this pass, which is not measured, warms up pages, caches and threads */
         status = bench_steps_pass(&steps, t->is_decode ? t->columns : 1, !t->model->no_head, error);
     if (status == WHIT_OK) status = bench_steps_forget(&steps, error);
     for (uint32_t i = 0; status == WHIT_OK && i < n_rounds; i++) status = run_round(&steps, &seconds[i], sums, error);
@@ -102,7 +101,7 @@ static double tokens_of(const bench_test *t)
     return (double)t->n_tokens * t->columns;
 }
 
-/* Returns whether one machine has memory for the whole model. */
+/* Returns whether the free memory of this machine is enough for the whole model. */
 static bool fits_here(const whit_model *model)
 {
     const void *address;
@@ -113,7 +112,8 @@ static bool fits_here(const whit_model *model)
     return bytes <= whit_memory_available();
 }
 
-/* Runs the tests on one machine, on rank 0, before the model is split. */
+/* On rank 0 and before the model is split, measures alone_ms of each test, or sets it to NAN if the model does not fit
+ * into memory. */
 static whit_status run_alone(const whit_model *model, bench_together *results, size_t n, uint32_t n_rounds,
                              double *seconds, whit_error *error)
 {
@@ -135,7 +135,8 @@ static whit_status run_together(const whit_model *model, bench_together *results
         bench_together *r = &results[i], sums = {0};
         const double n_tokens = tokens_of(r->test);
         WHIT_TRY(run_test(r->test, model, n_rounds, seconds, &sums, error));
-        const double median_s = bench_median(seconds, n_rounds); /* the function also sorts the array */
+        const double median_s = bench_median(seconds, n_rounds); /* this call also sorts the array, so that seconds[0]
+                                                                  * is the shortest time */
         r->tps_median = n_tokens / median_s;
         r->tps_best = n_tokens / seconds[0];
         r->seen_ms = 1e3 * median_s / n_tokens;
@@ -150,7 +151,7 @@ static whit_status run_together(const whit_model *model, bench_together *results
     return WHIT_OK;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- alone and together ---------------------------------------------------------------------- */
 
 whit_status bench_measure_alone(const whit_ranks *ranks, const whit_model *model, uint32_t n_rounds,
                                 bench_network *network, bench_together *results, size_t n, whit_error *error)

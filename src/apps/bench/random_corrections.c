@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Draws random corrections of a matrix, as large as those of compression: a second sign plane on an eighth of the
- * columns, 0.3 outliers per 100 weights, a low-rank pair of rank 16. Their values are small compared to the matrix, so
- * that activations keep their size. */
+ * Draws random corrections of a matrix, as many as compression makes: a second sign plane on an eighth of the columns,
+ * 0.3 outliers per 100 weights, a low-rank pair of rank 16. Their values are small compared to those of the matrix, so
+ * that activations keep their magnitude. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 enum { PLANE_SHARE = 8, RANK = 16, MEAN_GAP = 333 };
 
-/* Draws codes of b1 or i8, and a scale per row. */
+/* Allocates rows and draws their codes, of format b1 or i8, at random; all rows have the given scale. */
 static bool random_rows(const whit_tensor_type *type, float scale, whit_rng *rng, whit_rows *rows)
 {
     size_t n = (size_t)type->n_rows * type->n_cols;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Makes random models of real shapes: they have the widths, layers and formats of a model that exists, and weights
- * whose products take as long as those of real weights. The weights are drawn as packed bytes, since every line of
- * codes has a table of its valid bytes; scales are chosen so that activations keep their size. */
+ * Makes random models of real shapes: the widths, layers and formats are those of an existing model, and products with
+ * the random weights take as long as with real ones. The weights are drawn as packed bytes, by a table of the bytes
+ * that are valid in each line of codes. Scales are chosen so that activations keep their magnitude. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "format/conversion_cache.h"
 #include "model/hadamard.h"
 
-#define BENCH_MODEL_VERSION "2" /* change it together with the content that is written below */
+#define BENCH_MODEL_VERSION "2" /* increment this whenever the content that is written below changes */
 #define SEED                20261121
 
 #define SIZES(name, layers, embd, ff, heads, kv_heads, head, vocab, theta)                                             \
@@ -29,8 +29,8 @@
     .window = 512, .tied_head = true, .gate = WHIT_GATE_GELU, .qk_norm = true, .attention_scale = 1, .logit_cap = 30,  \
     .value_norm = true, .layer_scale = true, .side_width = 256
 
-/* Holds whit's reference table of shapes: family, layers, width, FFN, heads, KV heads, their size, vocabulary, theta of
- * RoPE. The kinds of layers are added below. */
+/* Lists the shapes of known models. Columns: family, layers, width, width of the FFN, heads, KV heads, size of a head,
+ * vocabulary, theta of RoPE. The kinds of layers are set below. */
 /* clang-format off */
 static const struct {
     const char *name;
@@ -75,18 +75,20 @@ struct shape {
     bool no_head;
     bool is_cut;       /* the shape has fewer layers than the model */
     bool is_corrected; /* the layers' matrices have corrections */
-    /* Gemma 4's mobile form: each matrix has its own number of bits, and int8 inputs and outputs with fixed scales */
+    /* as in Gemma 4's files for mobile devices: each matrix has its own number of bits, and int8 inputs and outputs
+     * with fixed scales */
     bool is_mobile;
 };
 
-/* Returns whether a shape is Gemma 4's E2B, which has a full layer every five layers, and wider FFNs in layers that
- * read the keys of others; E4B has a full layer every six. */
+/* Returns whether the shape is Gemma 4's E2B and not E4B. E2B has a full-attention layer every five layers, E4B every
+ * six. In E2B, layers that use the keys of other layers have wider FFNs. */
 static bool is_e2b(const whit_config *c)
 {
     return c->n_layers == 35;
 }
 
-/* Sets the layers of Gemma 4: of every five or six layers the last sees all positions, with heads of twice the size. */
+/* Sets the layers of Gemma 4: the last of every five or six layers attends to all positions, with heads of twice the
+ * size. */
 static void set_gemma_layers(whit_config *c)
 {
     const uint32_t period = is_e2b(c) ? 5 : 6;
@@ -117,7 +119,8 @@ static bool is_maple(const whit_config *c)
     return c->gate_limit > 0;
 }
 
-/* Sets the layers of Maple: three with a window and RoPE, then one that sees all positions and has no RoPE. */
+/* Sets the layers of Maple: after three layers with a window and RoPE comes one that attends to all positions and has
+ * no RoPE. */
 static void set_maple_layers(whit_config *c)
 {
     c->n_kinds = 2;
@@ -131,14 +134,14 @@ static void set_maple_layers(whit_config *c)
     for (uint32_t i = 0; i < c->n_layers; i++) c->kind_of_layer[i] = (i + 1) % 4 == 0;
 }
 
-/* Sets the bits of Bonsai-2's rotated matrices, which are all matrices of its layers except those of beta and decay. */
+/* Sets which of Bonsai-2's matrices have rotated inputs: all matrices of the layers except those of beta and decay. */
 static void set_rotated_matrices(whit_config *c)
 {
     static const char *const names[] = {"q", "k", "v", "o", "attn_gate", "mixed", "z", "delta_o", "gate", "up", "down"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) c->hadamard_matrices |= whit_hadamard_bit(names[i]);
 }
 
-/* Sets the layers of a hybrid: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
+/* Sets the layers of a hybrid model: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
 static void set_layers(whit_config *c)
 {
     static const uint8_t lfm2_attends[] = {2, 5, 8, 10, 12, 14}, experts_attend[] = {2, 6, 10, 14, 18, 21};
@@ -166,7 +169,7 @@ static void set_layers(whit_config *c)
         if (c->kind_of_layer[i] == 0) c->kind_of_layer[i] = 2;
 }
 
-/* ---- the text ------------------------------------------------------------------------------- */
+/* ---- parsing a shape ------------------------------------------------------------------------ */
 
 static whit_status parse_shape(const char *text, struct shape *shape, whit_error *error)
 {
@@ -181,7 +184,7 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
         if (!*at) break;
         at++;
     }
-    char *cut = strchr(fields[0], '/'); /* the text after '/' is a number of layers */
+    char *cut = strchr(fields[0], '/'); /* the text after '/' is the number of layers */
     if (cut) *cut++ = 0;
     size_t which = 0;
     while (which < N_SHAPES && strcmp(shapes[which].name, fields[0])) which++;
@@ -238,10 +241,10 @@ struct maker {
     const struct shape *shape;
     whit_ndf_writer *writer;
     whit_rng rng;
-    uint64_t done, all;         /* bytes that are drawn, and bytes of all tensors */
+    uint64_t done, all;         /* bytes drawn so far, and bytes of all tensors */
     whit_progress_fn *progress; /* NULL: not called */
     bool writing;               /* false: the first pass declares the tensors */
-    uint32_t next;              /* index of the next tensor; the order is the same in both passes */
+    uint32_t next;              /* index of the next tensor, the same in both passes */
     whit_error *error;
 };
 
@@ -250,7 +253,8 @@ static bool is_float(uint8_t codec)
     return whit_codec_find(codec)->is_float;
 }
 
-/* Returns the mean square of a random code; q2 has scales 1 and 0.5, l2 has levels 1.5 and 0.5. */
+/* Returns the mean square of a random code of a format, before its scale. For q2 this assumes scales of 1 and 0.5, for
+ * l2 levels of 1.5 and 0.5. */
 static double code_power(uint8_t codec)
 {
     switch (codec) {
@@ -266,8 +270,8 @@ static double code_power(uint8_t codec)
     }
 }
 
-/* Returns the type of a matrix in the mobile form: 8 bits for matrices of per-layer embeddings, 2 in E2B's wide FFNs, 4
- * elsewhere. The scales of inputs and outputs suit values of size 1. */
+/* Returns the type of a matrix in the mobile form: 8 bits for matrices of per-layer embeddings, t2 (2 bits) in E2B's
+ * wide FFNs, 4 bits elsewhere. The scales of inputs and outputs suit values near 1. */
 static whit_tensor_type mobile_type(const whit_config *c, uint32_t layer, const char *name, uint32_t n_rows,
                                     uint32_t n_cols)
 {
@@ -286,7 +290,8 @@ static whit_tensor_type mobile_type(const whit_config *c, uint32_t layer, const 
                               .scale_b = 0.03f};
 }
 
-/* Returns the type of the table of per-layer embeddings; in the mobile form its groups have one layer's width. */
+/* Returns the type of the table of per-layer embeddings; in the mobile form each of its groups is one layer's part of a
+ * row. */
 static whit_tensor_type side_type(const struct shape *shape)
 {
     const whit_config *c = &shape->config;
@@ -322,7 +327,7 @@ static whit_tensor_type layer_type(const struct shape *shape, uint32_t n_rows, u
     return type;
 }
 
-/* Draws a t2 byte of four trits. */
+/* Draws a byte of the format t2: four trits of two bits each. */
 static uint8_t pick_trits(uint8_t random)
 {
     unsigned trits = random % 81, byte = 0;
@@ -330,13 +335,16 @@ static uint8_t pick_trits(uint8_t random)
     return (uint8_t)byte;
 }
 
-/* Holds a tile of a coded type: its bytes with every code at its minimum and with every code at its maximum. Lines of
- * 64 bytes in which the two differ contain codes; the other lines are scales, which all tiles of the model share. */
+/* Holds the pattern of a tile of a coded type: its bytes with every code at its minimum, and with every code at its
+ * maximum. Lines of 64 bytes in which the two differ contain codes. The other lines contain scales, which all tiles of
+ * the model share. */
 struct pattern {
     uint8_t *least, *largest;
     uint8_t *low[2], *row_scales;
-    uint64_t tile_bytes, low_bytes, row_bytes; /* bytes of 16 rows */
-    uint8_t trits[256], bytes[256];            /* valid bytes of a t2 line, and valid bytes of a line of the codec */
+    uint64_t tile_bytes, low_bytes, row_bytes; /* bytes of one tile (16 rows) in the parts for codes, low codes and row
+                                                * scales */
+    uint8_t trits[256], bytes[256];            /* for a random byte, the byte to write: in a line of t2 codes, and in a
+                                                * line of other codes */
 };
 
 static void free_pattern(struct pattern *p)
@@ -419,7 +427,7 @@ static void random_tile(struct maker *m, const whit_tensor_type *type, const str
     }
 }
 
-/* Draws floats with random sign and fraction; their size is chosen so that activations keep their size. */
+/* Draws floats with random sign and magnitude; their scale is chosen so that activations keep their magnitude. */
 static void random_floats(struct maker *m, const whit_tensor_type *type, uint8_t *out, uint64_t size_bytes)
 {
     float size = (float)(1 / sqrt(type->n_cols));
@@ -482,11 +490,11 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
 static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type, const whit_buf *corrections)
 {
     if (m->writing) {
-        /* The tensor's number replaces a digest, because this model is never converted again. */
+        /* The tensor's number is stored in place of a digest, because this model is never converted again. */
         uint8_t digest[WHIT_HASH_BYTES] = {0};
         memcpy(digest, &m->next, sizeof m->next);
         whit_ndf_writer_set_digest(m->writer, m->next, digest);
-        if (type.layout == WHIT_LAYOUT_PLAIN) { /* the weights of norms are 1, the A of decays is -1 */
+        if (type.layout == WHIT_LAYOUT_PLAIN) { /* the weights of norms are 1, the A of decays (delta_a) is -1 */
             float ones[1024];
             for (int i = 0; i < 1024; i++) ones[i] = strstr(name, ".delta_a") ? -1 : 1;
             for (uint32_t at = 0; at < type.n_cols; at += 1024)
@@ -581,8 +589,8 @@ static whit_status attention_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "o", c->n_embd, q);
 }
 
-/* Declares or writes the attention tensors of Gemma 4, with the norm after them; layers at the end read the keys and
- * values of others. */
+/* Declares or writes the attention tensors of a layer of Gemma 4 and the norm after them. The last n_shared_layers
+ * layers have no k and v, because they use those of other layers. */
 static whit_status gemma_tensors(struct maker *m, uint32_t i)
 {
     const whit_config *c = &m->shape->config;
@@ -610,8 +618,8 @@ static whit_status gemma_layer_end(struct maker *m, uint32_t i)
     return vector(m, (int)i, "layer_scale", 1);
 }
 
-/* Declares or writes the tensors before the layers of Gemma 4: the table and the product from which per-layer
- * embeddings are made. */
+/* Declares or writes the tensors that precede the layers of Gemma 4: the projection and the table that give the
+ * per-layer embeddings, and the RoPE factors. */
 static whit_status gemma_begin(struct maker *m)
 {
     const whit_config *c = &m->shape->config;
@@ -651,7 +659,8 @@ static whit_status expert_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "expert_down", c->n_experts * c->n_embd, c->n_expert_ff);
 }
 
-/* Declares or writes the tensors of the block that predicts one more token, after those of a layer. */
+/* Declares or writes the tensors of a draft layer, which predicts one more token, that an ordinary layer does not
+ * have. */
 static whit_status draft_tensors(struct maker *m, uint32_t i)
 {
     static const char *const norms[] = {"draft_embed_norm", "draft_hidden_norm", "draft_norm"};
@@ -660,8 +669,8 @@ static whit_status draft_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "draft_in", n, 2 * n);
 }
 
-/* Declares or writes the sign vectors of rotated inputs, one for each width. All signs are 1, which takes as long as
- * random signs. */
+/* Declares or writes the sign vectors of rotated inputs, one for each width. All signs are 1, since random signs would
+ * cost the same time. */
 static whit_status sign_tensors(struct maker *m)
 {
     const whit_config *c = &m->shape->config;
@@ -674,7 +683,7 @@ static whit_status sign_tensors(struct maker *m)
     return WHIT_OK;
 }
 
-/* Handles all tensors, in the order in which a pass reads them. */
+/* Declares or writes all tensors, in the order in which a pass reads them. */
 static whit_status tensors(struct maker *m)
 {
     static whit_status (*const mixers[])(struct maker *, uint32_t) = {attention_tensors, short_conv_tensors,
@@ -718,7 +727,8 @@ static const char *codec_name(uint8_t codec)
     return whit_codec_find(codec)->name;
 }
 
-/* Finds the model's path in the cache; returns false if the cache cannot be used. */
+/* Makes the model's path in the cache, and its folder if it does not exist; returns false if the cache cannot be
+ * used. */
 static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
 {
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -753,7 +763,8 @@ whit_status bench_model_shape(const char *text, whit_progress_fn *progress, benc
     snprintf(model->name, sizeof model->name, "%s", text);
     whit_ndf_writer *writer;
     if (cache_path(&shape, model->path)) {
-        whit_model *found; /* a model that an older version wrote may lack a tensor or key, and is then made again */
+        whit_model *found; /* opened as a check: a model of an older version may lack a tensor or key, and is then made
+                            * again */
         whit_error ignored;
         if (access(model->path, R_OK) == 0 && whit_model_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
             whit_model_close(found);
@@ -761,7 +772,9 @@ whit_status bench_model_shape(const char *text, whit_progress_fn *progress, benc
         }
         whit_status status = make_model(&shape, model->path, progress, &writer, error);
         whit_ndf_writer_close(writer);
-        if (status != WHIT_ERROR_IO) return status; /* with WHIT_ERROR_IO the disk of the cache is full */
+        if (status != WHIT_ERROR_IO)
+            return status; /* WHIT_ERROR_IO means that the cache's disk is full; the model is
+                                                     * then made in memory */
     }
     WHIT_TRY(make_model(&shape, NULL, progress, &model->in_memory, error));
     snprintf(model->path, sizeof model->path, "/proc/%d/fd/%d", (int)getpid(), whit_ndf_writer_fd(model->in_memory));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Counts the bytes that a step reads and its multiply-adds, from the session's own plan and kernels. */
+ * Counts the bytes that a pass reads and its multiply-adds, by the session's plan and kernels. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,13 +22,14 @@ static void add_range(bench_count *count, const uint8_t *data, uint64_t size_byt
     count->pass_bytes += (double)size_bytes;
 }
 
-/* Returns the fraction of experts that n_rows tokens use, if each uses n_used of n_experts at random. */
+/* Returns the expected share of the experts that n_rows tokens use, if each token uses n_used of n_experts at
+ * random. */
 static double share_of_experts(const whit_plan_step *step, uint32_t n_rows)
 {
     return 1 - pow(1 - (double)step->n_used / step->n_experts, n_rows);
 }
 
-/* Counts the matrices of experts: the bytes that n_rows tokens read, and the multiply-adds of one token. */
+/* Counts the expert matrices of a step: the bytes that n_rows tokens read, and the multiply-adds of one token. */
 static void count_experts(const whit_exec_step *step, uint32_t n_rows, bench_count *count)
 {
     const double share = share_of_experts(step->plan, n_rows);
@@ -55,8 +56,8 @@ static void count_tensor(const whit_session *session, const whit_exec_step *step
     if (step->kernel->isa > count->isa) count->isa = step->kernel->isa;
 }
 
-/* Returns the number of bytes of a recurrent layer's states. Each pass reads them; decoding writes them every
- * WHIT_STATE_BACK_TOKENS tokens. */
+/* Returns the bytes of a recurrent layer's state for one sequence. Every pass reads the state; decoding writes it back
+ * only every WHIT_STATE_BACK_TOKENS tokens. */
 static double state_bytes(const whit_plan_step *step)
 {
     return (double)step->n_heads * step->head_dim * step->value_dim * sizeof(float);

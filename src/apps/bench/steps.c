@@ -61,7 +61,7 @@ whit_status bench_steps_forget(bench_steps *steps, whit_error *error)
 {
     for (uint32_t s = 0; s < steps->test->columns; s++)
         WHIT_TRY(whit_session_truncate(steps->session, s, steps->test->depth, error));
-    return bench_steps_fill(steps, error); /* the positions that windows have dropped are computed again */
+    return bench_steps_fill(steps, error); /* computes the positions again that sliding windows have dropped */
 }
 
 void bench_steps_close(bench_steps *steps)

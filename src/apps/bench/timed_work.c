@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs one test, with its model, session and rounds. Between steps a round also measures how fast the same threads read
- * the same weights, and how fast they multiply, so that noise affects all of these alike. */
+ * Runs one test, with its model, session and rounds. Between its steps a round also measures how fast the same threads
+ * read the same weights, and how fast they multiply, so that noise affects these rates and the test alike. */
 #include "bench/timed_work.h"
 
 #include <fcntl.h>
@@ -16,14 +16,14 @@ enum { PIECE_BYTES = 256 << 10, PROBES_A_ROUND = 8, INT8_PROBE_NS = 4000000 };
 struct bench_work {
     const bench_test *test;
     whit_model *model;
-    whit_model *drafter; /* draft model from a file of its own; NULL: no such model was opened */
+    whit_model *drafter; /* a draft model with its own file; NULL: there is none */
     bench_steps steps;
     bench_adapter adapter;
     bench_count count;
     whit_kernels probes; /* kernels that measure the machine's speed, at the CPU level of the matrix kernels */
-    bench_range *pieces; /* pieces of the count's ranges and of the used KV cache */
+    bench_range *pieces; /* the count's ranges and the used blocks of the KV cache, cut into pieces for the threads */
     uint32_t n_pieces;
-    uint8_t *int8_w; /* a tile of codes and of activations per thread */
+    uint8_t *int8_w; /* for each thread, WHIT_PROBE_BYTES of codes and as many of activations */
     uint32_t int8_rounds;
     uint64_t *phase_ns;                           /* (n_phases) nanoseconds of each phase, summed over all rounds */
     double read_bytes, read_s, int8_macs, int8_s; /* totals of the current round */
@@ -61,8 +61,7 @@ static void probe(bench_work *w)
     w->int8_macs += (double)n_items * w->int8_rounds * WHIT_PROBE_MACS_A_ROUND;
 }
 
-/* Cuts a range into pieces for the threads; its size is reduced to whole, aligned cache lines, which probe_read
- * needs. */
+/* Cuts a range into pieces for the threads. Its size is rounded down to whole cache lines, which probe_read needs. */
 static void cut_range(bench_work *w, bench_range range)
 {
     range.size_bytes &= ~(uint64_t)63;
@@ -72,7 +71,7 @@ static void cut_range(bench_work *w, bench_range range)
     }
 }
 
-/* Adds the existing blocks of [0, n_blocks) of one head in a class's layer; contiguous blocks form one range. */
+/* Adds the existing blocks of [0, n_blocks) of one head in one layer of a class; contiguous blocks form one range. */
 static void cut_head(bench_work *w, const whit_kv_class *class, uint32_t sequence, uint32_t layer, uint32_t head,
                      uint32_t n_blocks)
 {
@@ -121,9 +120,9 @@ static whit_status make_probes(bench_work *w, whit_error *error)
     return WHIT_OK;
 }
 
-/* Reads the model's files, so that rows of an embedding, which a round reads at random, come from memory and not from a
- * disk. The files are not read through the map, since that would count as the process's memory. Weights that every pass
- * reads are cached already, in huge pages. An error here only makes rounds slower. */
+/* Reads the model's files so that they are cached: a round reads rows of the embedding at random, and they must not
+ * come from a disk. read() is used and not the mapping, whose pages would count as the process's memory. Weights that
+ * every pass reads are cached already, in huge pages. An error here only makes rounds slower. */
 static void warm_files(const bench_work *w)
 {
     const void *address;
@@ -139,7 +138,7 @@ static void warm_files(const bench_work *w)
     free(piece);
 }
 
-/* Returns the number of rows of a full pass. */
+/* Returns the number of rows of a full-size pass. */
 static uint32_t measured_rows(const bench_test *t)
 {
     if (t->is_decode) return t->columns;
@@ -165,7 +164,7 @@ static whit_status open_work(bench_work *w, bench_facts *facts, whit_error *erro
     w->count.pass_bytes += w->adapter.pass_bytes;
     WHIT_TRY(bench_steps_fill(&w->steps, error));
     WHIT_TRY(make_probes(w, error));
-    /* This pass makes pages, caches and threads warm. */
+    /* This pass, which is not measured, warms up pages, caches and threads. */
     WHIT_TRY(bench_steps_pass(&w->steps, t->is_decode ? t->columns : 1, !t->model->no_head, error));
     warm_files(w);
     WHIT_TRY(bench_steps_forget(&w->steps, error));
@@ -197,8 +196,8 @@ whit_status bench_work_round(bench_work *w, bench_sample *sample, whit_error *er
         uint64_t from_ns = whit_now_ns();
         WHIT_TRY(bench_steps_pass(&w->steps, n_rows, wants, error));
         sample->seconds += (double)(whit_now_ns() - from_ns) * 1e-9;
-        /* A pass over n rows reads the weights once (the head only if logits are wanted), and all earlier positions of
-         * the cache. */
+        /* A pass over n rows reads the weights once (those of the head only if logits are wanted), and the cache of all
+         * earlier positions. */
         double position = t->depth + done + 0.5 * (n + 1);
         uint64_t n_columns = t->is_decode ? t->columns : 1;
         sample->bytes += w->count.pass_bytes - (wants ? 0 : w->count.selected_bytes) + n_rows * w->count.row_bytes +
@@ -220,7 +219,7 @@ whit_status bench_work_round(bench_work *w, bench_sample *sample, whit_error *er
     return bench_steps_forget(&w->steps, error);
 }
 
-/* Sums the phases of all layers by label, for the schedules that the measured rows use. */
+/* Sums the phases of all layers by label. Only the schedules for the test's own numbers of rows are included. */
 uint32_t bench_work_profile(const bench_work *w, bench_line lines[BENCH_LINES_MAX])
 {
     uint32_t n = 0;

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "bench/timed_work.h"
 
-/* These bytes are the parent's messages. The end needs a message, since the pipe would not close: later workers hold
- * copies of its descriptor. */
+/* The parent's messages, one byte each. SAY_END is needed, because closing the pipe would not end a worker: workers
+ * that were forked later hold copies of its descriptor. */
 enum { SAY_ROUND = 'r', SAY_PROFILE = 'p', SAY_END = 'e' };
 
 /* ---- pipes ---------------------------------------------------------------------------------- */
