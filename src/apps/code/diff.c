@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Computes Myers' greedy difference (1986), in linear memory per round and with a limit on rounds. Beyond the limit the
- * middle is shown as removed and added as a whole, which is longer and just as exact. */
+ * Computes Myers' greedy difference (1986) of two texts by lines, with a limit on the number of edits. Each round,
+ * which allows one more edit, stores a row of its own length. Beyond the limit, everything between the common beginning
+ * and the common end is shown as removed and added, which is longer and just as exact. */
 #include "code/diff.h"
 
 #include <stdlib.h>
 
 #define CONTEXT     3
 #define MAX_ROUNDS  2000 /* maximum number of edits; memory grows with their square */
-#define LINE_ROUNDS 500  /* maximum number of edits for whit_diff_lines, which runs while somebody types */
+#define LINE_ROUNDS 500  /* limit for whit_diff_lines, which runs while the user types */
 
 typedef struct line {
     const char *text;
-    size_t n_bytes; /* the line end is included */
+    size_t n_bytes; /* includes the line end */
 } line;
 
 typedef struct side {
@@ -43,7 +44,8 @@ static bool same(const line *a, const line *b)
     return a->n_bytes == b->n_bytes && memcmp(a->text, b->text, a->n_bytes) == 0;
 }
 
-/* Marks the lines of both sides that have no match, by walking the rounds backwards. */
+/* Marks the lines of both sides that have no match. Stores one row per number of edits, and then walks back through the
+ * rows. Returns false if memory runs out. */
 static bool mark(const side *a, const side *b, long max_rounds, uint8_t *removed, uint8_t *added)
 {
     long n = (long)a->n, m = (long)b->n, most = n + m < max_rounds ? n + m : max_rounds;
@@ -105,7 +107,8 @@ static size_t offset_of(const side *s, size_t i)
     return i < s->n ? (size_t)(s->lines[i].text - s->text) : s->n_bytes;
 }
 
-/* Writes one hunk from places (i, k) on: up to the last change before more than `most` unchanged lines. */
+/* Writes one hunk, which begins at line *i of the old and *k of the new text and ends at the last change that more than
+ * `most` unchanged lines follow. Moves *i and *k to the lines after the hunk. */
 static void put_hunk(whit_buf *out, whit_buf *hunks, const side *a, const side *b, const uint8_t *removed,
                      const uint8_t *added, size_t most, size_t *i, size_t *k)
 {

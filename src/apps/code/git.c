@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads a file of the last commit in a separate process, which sends it back, because libgit2 needs five megabytes and
- * keeps some of them after it was closed. */
+ * Reads a file of the last commit in a separate process, which sends the content through a pipe. libgit2 needs five
+ * megabytes and does not release all of them when it is closed, so the caller's process does not load it. */
 #include "code/git.h"
 
 #include "base/file.h"
@@ -25,12 +25,12 @@
 #define FILES_MAX        1024
 
 struct whit_git_file {
-    int fd;        /* pipe from the process; -1: the process has ended */
-    whit_buf got;  /* size of the file's content (u64), then the content in HEAD */
+    int fd;        /* pipe from the reading process; -1: its end was reached */
+    whit_buf got;  /* the content's size (u64), then the content in HEAD */
     bool is_known; /* the content has arrived completely */
 };
 
-/* Returns whether a file is in a work tree; if not, the library need not be opened. */
+/* Returns whether a file is in a git work tree; if it is not, no process need be started. */
 static bool is_in_work_tree(const char *path)
 {
     char folder[PATH_MAX + 8];
@@ -46,8 +46,8 @@ static bool is_in_work_tree(const char *path)
     return false;
 }
 
-/* Runs in the child process: writes the content's size and then the content, or writes no bytes if the last commit has
- * no text of at most BLOB_BYTES under this path. */
+/* Runs in the child process: writes the content's size and then the content of the file in HEAD. Writes nothing if HEAD
+ * does not contain the path, or if the content is binary or larger than BLOB_BYTES. */
 static void hand_over(const char *path, int fd)
 {
     whit_libgit2 git;
@@ -75,11 +75,13 @@ bool whit_git_ask(const char *path, whit_git_file **file)
     if (!is_in_work_tree(path) || pipe2(ends, O_CLOEXEC) != 0) return false;
     whit_git_file *own = calloc(1, sizeof *own);
     pid_t child = own && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? fork() : -1;
-    if (child == 0) { /* the reader is a grandchild, so that init reaps it */
+    if (child == 0) { /* the reader is a grandchild, so that init reaps it and not this process */
         if (fork() == 0) {
-            alarm(PATIENCE_SECONDS); /* this limits the time in a file system that hangs */
+            alarm(PATIENCE_SECONDS); /* limits the time on a file system that hangs */
             for (int fd = 0; fd < FILES_MAX; fd++)
-                if (fd != ends[1]) close(fd); /* other processes may wait for the end of terminals and pipes */
+                if (fd != ends[1])
+                    close(fd); /* the child must not keep terminals and pipes open, since other processes
+                                               * may wait for their end */
             hand_over(path, ends[1]);
         }
         _exit(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads a graph: attaches its bytes and looks up its symbols and mentions. */
+ * Implements queries: attaches the bytes of a graph, and looks up symbols, mentions and imports. */
 #include "code/graph.h"
 
 #include "base/hash.h"
@@ -30,8 +30,8 @@ const char *whit_symbol_kind_name(whit_symbol_kind kind)
     return (unsigned)kind < WHIT_N_SYMBOL_KINDS ? names[kind] : names[0];
 }
 
-/* Returns whether every number in the graph refers to an existing entry, so that readers need not check again. Imports
- * refer to `n_targets` files. */
+/* Returns whether every number in this part of the graph refers to an existing entry, so that readers need not check it
+ * again. Numbers of imported files must be below `n_targets`. */
 static bool is_sound(const struct graph_part *graph, uint64_t n_targets)
 {
     const uint64_t *n = graph->n;
@@ -72,11 +72,11 @@ static bool is_sound(const struct graph_part *graph, uint64_t n_targets)
             return false;
     for (uint64_t i = 0; i < n[GRAPH_ORDER]; i++)
         if (graph->order[i] >= n[GRAPH_SYMBOLS]) return false;
-    return has_free; /* with a free slot, every search in the table ends */
+    return has_free; /* a search for a name in the hash table ends at a free slot */
 }
 
-/* Attaches the bytes of a graph or of edits; returns false if they are not valid. `base` is the graph of edits, and
- * NULL for a graph itself. */
+/* Attaches the bytes of a graph or of edits; returns false if they are not valid. base: for edits, the graph that they
+ * change; NULL for a graph itself. */
 static bool attach(struct graph_part *graph, const uint8_t *data, size_t size_bytes, const struct graph_part *base)
 {
     static const uint8_t no_edits[8] = {0};
@@ -201,7 +201,7 @@ whit_graph_run whit_graph_mentions_of(const whit_graph *graph, const char *name,
     if (!graph->hidden) return run;
     at = graph_find(&graph->edits, name, n);
     if (at) run.edits_end = (run.edits_next = at->first_mention) + at->n_mentions;
-    /* the definition may have been deleted, or may not be in the graph yet */
+    /* no mentions without a definition: it may have been deleted, or may not be in the graph yet */
     symbols = whit_graph_symbols_of(graph, name, n);
     return whit_graph_next_symbol(graph, &symbols, &symbol) ? run : (whit_graph_run){0};
 }
@@ -303,8 +303,8 @@ uint32_t whit_graph_file_number(const whit_graph *graph, const char *path)
     return WHIT_GRAPH_NONE;
 }
 
-/* Returns the entry that lists a file's runs, or NULL. *in_edits becomes true if the entry belongs to the edits, whose
- * entries are numbered after those of the graph. */
+/* Returns the current entry of a file, or NULL if there is no such file. Sets *in_edits to whether the entry is in the
+ * edits; symbols and imports of the edits are numbered after those of the graph. */
 static const struct graph_file *file_at(const whit_graph *graph, uint32_t file, bool *in_edits)
 {
     *in_edits = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Keeps the code graph, which lists what a project's code defines, calls and imports. It is one mapped file under the
- * cache folder, which any number of processes read through pointers, without locks. A new graph is written to a new
- * file that is renamed over the old one, so that a reader keeps the file that it has open. A second, small file has the
- * entries of the source files that have changed since, and is written for each edit.
- *
- * Symbols (definitions) and files have numbers; the neighbours of a symbol or file are runs of arrays. */
+ * Stores and queries the code graph, which lists what a project's code defines, calls and imports. It is one mapped
+ * file in the cache folder, which any number of processes read through pointers, without locks. A new graph is written
+ * to a new file, which is then renamed over the old one, so that a reader keeps the file that it has open. A second,
+ * small file contains new entries for the source files that have changed since, and is written at each edit.
+ * | Symbols (definitions) and files have numbers. The symbols, mentions and imports that belong to a name or file are
+ * consecutive entries of arrays. */
 #ifndef WHIT_CODE_GRAPH_H
 #define WHIT_CODE_GRAPH_H
 
@@ -17,11 +17,11 @@ typedef struct whit_graph whit_graph;
 
 /* Describes a symbol; all pointers stay valid until the graph is closed. */
 typedef struct whit_graph_symbol {
-    const char *name, *file; /* the file's path is relative to the project */
-    uint32_t line, end_line; /* lines, counted from 1 */
+    const char *name, *file; /* file: path relative to the project */
+    uint32_t line, end_line; /* first and last line, counted from 1 */
     whit_symbol_kind kind;
     uint32_t parent; /* number of the symbol that contains this one, or WHIT_GRAPH_NONE */
-    bool is_local;   /* only the file that defines it can refer to it */
+    bool is_local;   /* only its own file can refer to it */
     uint32_t number, file_number;
 } whit_graph_symbol;
 
@@ -35,44 +35,47 @@ typedef struct whit_graph_mention {
 typedef struct whit_graph_counts {
     uint32_t n_files, n_symbols, n_mentions, n_imports;
     uint64_t n_lines, size_bytes;
-    bool is_new; /* the call that opened or last refreshed the graph has read files */
+    bool is_new; /* the last call that opened or refreshed the graph had to read source files */
 } whit_graph_counts;
 
-/* Opens the graph of a folder as its files are now. If no file has changed, the graph comes from the cache. Up to 64
- * changed files are read again; if more have changed, or files were added or removed, all files are read. The cache is
- * then updated. cache_folder NULL means $XDG_CACHE_HOME/whit or ~/.cache/whit; if it cannot be written, the graph is
- * kept in memory alone. The caller owns *graph. */
+/* Opens the graph of a folder as its files are now. If no file has changed, the graph comes from the cache. If up to 64
+ * files have changed, these are read again; if more have changed, or files were added or removed, all files are read.
+ * The cache is then updated. cache_folder NULL means $XDG_CACHE_HOME/whit or ~/.cache/whit. If the cache cannot be
+ * written, the graph is only in memory. The caller owns *graph. */
 whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
-/* Refreshes an open graph; its numbers and pointers become invalid. Returns false, with the graph unchanged, if the
- * graph must be opened anew. */
+/* Updates an open graph to the current files; its numbers and pointers become invalid. Returns false, with the graph
+ * unchanged, if it must be opened anew, because too many files have changed or the list of files is different. */
 bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache_folder);
-/* Updates the graph after a change of one known file, given by its path in the folder: only this file is examined. */
+/* Updates the graph after a change of the one file `path`, which is relative to the folder: no other file is examined.
+ * Returns false, with the graph unchanged, if it must be opened anew. */
 bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_folder, const char *path);
 void whit_graph_close(whit_graph *graph);
 whit_graph_counts whit_graph_count(const whit_graph *graph);
 
-/* Holds a run of neighbours, in the order of files and lines. */
+/* Iterates over symbols or mentions in the order of files and lines: first those of the graph, then those of the
+ * edits. */
 typedef struct whit_graph_run {
     uint32_t next, end, edits_next, edits_end;
 } whit_graph_run;
 
-/* Return the symbols of a name, and all symbols. */
+/* Return all symbols with this name, and all symbols of the graph. */
 whit_graph_run whit_graph_symbols_of(const whit_graph *graph, const char *name, size_t n);
 whit_graph_run whit_graph_all_symbols(const whit_graph *graph);
-/* Returns the mentions of a name; only names that the project defines have mentions. */
+/* Returns the mentions of a name. Only names that the project defines have mentions. */
 whit_graph_run whit_graph_mentions_of(const whit_graph *graph, const char *name, size_t n);
 /* Advances to the next symbol of a run; returns false at its end. */
 bool whit_graph_next_symbol(const whit_graph *graph, whit_graph_run *run, whit_graph_symbol *out);
 bool whit_graph_next_mention(const whit_graph *graph, whit_graph_run *run, whit_graph_mention *out);
-/* Looks a symbol up by its number, such as a parent's; returns false if there is no such symbol. */
+/* Looks up a symbol by its number, such as that of a parent; returns false if there is no such symbol. */
 bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_symbol *out);
 const char *whit_graph_file(const whit_graph *graph, uint32_t file);
 /* Returns the number of a file, given by its path in the project, or WHIT_GRAPH_NONE. */
 uint32_t whit_graph_file_number(const whit_graph *graph, const char *path);
-/* Returns the number of the first import of a file, and sets *n to the number of its imports. */
+/* Returns the number of the first import of a file, and sets *n to how many consecutive imports the file has. */
 uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n);
-/* Looks an import up by its number: *written is its text in the file ("from . import name" is ".name"), *file the
- * project's file that it means (WHIT_GRAPH_NONE: the file is not in the project). */
+/* Looks up an import by its number. *written: its text in the file (".name" for "from . import name"); *file: the
+ * number of the imported file, WHIT_GRAPH_NONE if it is not in the project; *line: the line of the import. Returns
+ * false if there is no such import. */
 bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char **written, uint32_t *file,
                           uint32_t *line);
 
@@ -80,20 +83,20 @@ const char *whit_symbol_kind_name(whit_symbol_kind kind);
 
 typedef struct whit_graph_hit {
     uint32_t symbol;
-    double likeness; /* 1: the same; 0: without any likeness */
+    double likeness; /* 1: identical; 0: unrelated */
 } whit_graph_hit;
 
-/* Finds the k functions and types that are most like the named one, most similar first: by the letters of their
- * names, by the functions that they call and by the functions that call them. If the name is unknown, they are
- * compared with its words. They are kept in an associative memory in the cache folder, which the first query of a
- * new graph builds. */
+/* Finds the k functions and types that are most similar to the symbol `name`, most similar first. Names are compared by
+ * their letters, functions also by the functions that they call and that call them. If the project has no such symbol,
+ * only the words of `name` are compared. The vectors of the symbols are stored in an associative memory in the cache
+ * folder, which the first query of a new graph builds. *n is set to the number of hits. */
 whit_status whit_graph_like(const whit_graph *graph, const char *folder, const char *cache_folder, const char *name,
                             whit_graph_hit *hits, uint32_t k, uint32_t *n, whit_error *error);
 
-/* Returns whether a file should be left out. */
+/* Returns whether the outline should leave out a file. */
 typedef bool whit_graph_skip_fn(void *user, const char *file);
-/* Appends an outline of the project in at most n_tokens (of about four bytes each) to `out`: files with their most
- * mentioned symbols. */
+/* Appends an outline of the project to `out`: files with the lines that define their most mentioned symbols. It has at
+ * most n_tokens tokens of about four bytes each. skip: NULL includes all files. */
 whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_graph_skip_fn *skip,
                            void *user, whit_buf *out, whit_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Builds the bytes of a graph from a folder's files, or from some of them. */
+ * Builds the bytes of a graph from all files of a folder, or the bytes of edits from some of the files. */
 #include "base/hash.h"
 #include "base/items.h"
 #include "code/graph_file.h"
@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Maximum number of bytes of a file that is read; people do not write larger files by hand. */
+/* Larger source files are not read: nobody writes them by hand. */
 #define FILE_BYTES (16u << 20)
 #define UNRESOLVED (UINT32_MAX - 1)
 
-/* Holds a mention before the names that the project defines are known. */
+/* A mention as it is read, when it is not known yet whether the project defines its name. */
 struct raw_mention {
     uint32_t name, file, line_calls, symbol;
 };
 struct raw_import {
     uint32_t written, file, line;
-    uint32_t target; /* number of the file that the import means, or UNRESOLVED */
+    uint32_t target; /* number of the imported file, or UNRESOLVED */
 };
 
 struct build {
@@ -43,7 +43,7 @@ static uint32_t add_string(struct build *build, const char *text, size_t n)
     return at;
 }
 
-/* Adds an import's text and returns its place: for "from .. import name" the text is "..name". */
+/* Adds an import's text to the strings and returns its offset there: for "from .. import name" the text is "..name". */
 static uint32_t add_written(struct build *build, const char *bytes, const whit_parse_mention *at)
 {
     uint32_t begin = (uint32_t)build->strings.size_bytes;
@@ -87,7 +87,7 @@ static uint32_t add_name(struct build *build, const char *text, size_t n)
     return build->n_names - 1;
 }
 
-/* Returns whether a file is a C file other than a header, to which its types and macros are local. */
+/* Returns whether a file is C code but not a header: its types and macros are then local to it. */
 static bool is_source(const char *path, whit_code_language language)
 {
     const char *dot = strrchr(path, '.');
@@ -160,7 +160,7 @@ static bool add_file(void *user, const char *path)
     whit_buf text = {0};
     if (whit_code_language_of(path) == WHIT_CODE_NONE || !graph_stamp(build->folder, path, &stamp)) return true;
     snprintf(full, sizeof full, "%s/%s", build->folder, path);
-    /* The file may have been deleted, or be too large. */
+    /* A file that was deleted meanwhile or is too large is treated as empty. */
     if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0;
     add_text(build, path, stamp, build->n_files, &text);
     whit_buf_free(&text);
@@ -179,12 +179,12 @@ bool graph_stamp(const char *folder, const char *path, uint64_t *stamp)
     return true;
 }
 
-/* Adds a file as earlier edits have recorded it. */
+/* Adds a file with its symbols, mentions and imports as the present edits have recorded them. */
 static void add_again(struct build *build, const struct graph_part *part, uint32_t k)
 {
     const struct graph_file *file = &part->files[k];
     uint32_t first_symbol = build->n_symbols, number = build->n_files;
-    /* new number of each symbol, indexed by its old number */
+    /* new number of each symbol that is in this file, indexed by the symbol's old number */
     uint32_t *now = malloc(((size_t)part->n[GRAPH_SYMBOLS] + 1) * sizeof *now);
     if (!now) {
         build->failed = true;
@@ -222,10 +222,10 @@ static void add_again(struct build *build, const struct graph_part *part, uint32
     free(now);
 }
 
-/* ---- putting it in order ------------------------------------------------------------------- */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
-/* Sorts the symbols in the order of their names (counting sort); `moved` maps old numbers to new ones. Returns false if
- * memory runs out. */
+/* Sorts the symbols by the numbers of their names (counting sort); `moved` maps old symbol numbers to new ones. Returns
+ * false if memory runs out. */
 static bool order_symbols(struct build *build, uint32_t *moved)
 {
     struct graph_name *names = WHIT_ITEMS(struct graph_name, &build->names);
@@ -251,8 +251,8 @@ static bool order_symbols(struct build *build, uint32_t *moved)
     return true;
 }
 
-/* Sorts the mentions in the order of their names: all mentions of edits, otherwise only those of names that are
- * defined. Returns false if memory runs out. */
+/* Sorts the mentions by the numbers of their names. Edits keep all mentions, a graph only those of names that the
+ * project defines. Returns false if memory runs out. */
 static bool order_mentions(struct build *build, const uint32_t *moved)
 {
     struct graph_name *names = WHIT_ITEMS(struct graph_name, &build->names);
@@ -281,8 +281,8 @@ static bool order_mentions(struct build *build, const uint32_t *moved)
     return true;
 }
 
-/* Holds an open hash table of files by the last part of their paths (packages by the last two parts); a slot has the
- * file's number + 1, or 0. */
+/* An open hash table of files. The key is the last part of a path, or the last two parts for the __init__.py of a
+ * Python package. A slot has the file's number + 1; 0: it is free. */
 struct by_base {
     const struct graph_file *files;
     const char *strings;
@@ -295,8 +295,8 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Returns the end of a path that is its key in the table. Every Python package has an __init__.py, so the folder's name
- * is part of its key. */
+/* Returns the part of a path that is its key in the table. Every Python package has an __init__.py, so for these files
+ * the folder's name belongs to the key. */
 static const char *key_of(const char *path)
 {
     const char *base = base_of(path);
@@ -305,8 +305,8 @@ static const char *key_of(const char *path)
     return base;
 }
 
-/* Returns the length of the parent folder of the folder that is the first n bytes of a path, with its slash; SIZE_MAX
- * if the parent is outside of the project. */
+/* Given a folder as the first n bytes of a path, ending in a slash, returns the length of its parent folder; SIZE_MAX
+ * if the parent is outside the project. */
 static size_t folder_above(const char *path, size_t n)
 {
     if (!n || n == SIZE_MAX) return SIZE_MAX;
@@ -314,8 +314,9 @@ static size_t folder_above(const char *path, size_t n)
     return n;
 }
 
-/* Finds the file that an import means: `wanted` in the folder that is the first n_first bytes of the importing file's
- * path or, if there is no such file, a path that ends in `wanted`. */
+/* Finds the imported file. The first choice is `wanted` in the folder that is the first n_first bytes of the importing
+ * file's path `from`. Otherwise the file is chosen among those whose path ends in `wanted`. *is_first: the first choice
+ * exists. */
 static uint32_t nearest(const struct by_base *all, const char *from, size_t n_first, const char *wanted, bool *is_first)
 {
     const char *key = key_of(wanted);
@@ -327,7 +328,8 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
         if (n_file < n_wanted || strcmp(file + n_file - n_wanted, wanted) ||
             (n_file > n_wanted && file[n_file - n_wanted - 1] != '/'))
             continue;
-        size_t common = 0; /* the nearest file in the tree of folders is preferred */
+        size_t common = 0; /* among several files, the one whose path shares most bytes with the importer's folder is
+                            * chosen */
         while (common < n_folder && from[common] == file[common]) common++;
         if (common >= n_first && n_file == n_first + n_wanted) common = SIZE_MAX;
         if (best == WHIT_GRAPH_NONE || common > best_common) {
@@ -339,14 +341,14 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
     return best;
 }
 
-/* Finds the file that an import means. "./", "../" and Python's leading dots select the folder that is searched first;
- * without them it is the importer's folder. */
+/* Finds the imported file. "./", "../" and Python's leading dots determine the folder that is searched first; without
+ * them it is the importer's folder. */
 static uint32_t resolve_import(const struct by_base *all, const char *written, uint32_t importer)
 {
     char path[PATH_MAX];
     const char *from = all->strings + all->files[importer].path;
     size_t n_first = (size_t)(base_of(from) - from);
-    bool is_first; /* the imported file is in the folder that is searched first */
+    bool is_first; /* the file is in the folder that is searched first */
     if (whit_code_language_of(from) != WHIT_CODE_PYTHON) {
         for (; !strncmp(written, "../", 3) || !strncmp(written, "./", 2); written += written[1] == '/' ? 2 : 3)
             if (written[1] == '.') n_first = folder_above(from, n_first);
@@ -369,7 +371,7 @@ static bool resolve_imports(struct build *build, whit_buf *out)
 {
     struct graph_file *files = WHIT_ITEMS(struct graph_file, &build->files);
     const struct raw_import *raw = WHIT_ITEMS(const struct raw_import, &build->imports);
-    /* Imports in edits refer to the files of the graph. */
+    /* Imports in edits refer to the numbers of files in the graph. */
     const struct graph_file *all = build->base ? build->base->files : files;
     const char *strings = build->base ? build->base->strings : whit_chars(&build->strings);
     uint32_t n_all = build->base ? (uint32_t)build->base->n[GRAPH_FILES] : build->n_files;
@@ -413,7 +415,7 @@ static bool write_out(struct build *build, whit_buf *out)
     struct graph_file *files = WHIT_ITEMS(struct graph_file, &build->files);
     const struct graph_symbol *symbols = WHIT_ITEMS(const struct graph_symbol, &build->symbols);
     if (!moved || !build->slots) build->failed = !grow_slots(build) || !moved;
-    for (uint32_t i = 0; i < build->n_symbols && !build->failed; i++) { /* symbols are sorted by file */
+    for (uint32_t i = 0; i < build->n_symbols && !build->failed; i++) { /* at this point symbols are sorted by file */
         struct graph_file *file = &files[symbols[i].file];
         if (!file->n_order++) file->first_order = i;
     }
@@ -466,8 +468,8 @@ whit_status graph_build(const char *folder, whit_buf *out, whit_error *error)
     return ok ? WHIT_OK : whit_fail_memory(error, "a code graph", out->size_bytes);
 }
 
-/* Returns whether an edited file defines another name that files mention. Mentions were stored only for names that the
- * project defined at the time. */
+/* Returns whether an edited file now defines a name that the graph knows only as a mentioned name. The graph has stored
+ * mentions only of names that were defined when it was built, so it must be built again. */
 static bool defines_what_was_left_out(const struct build *build)
 {
     const struct graph_name *names = WHIT_ITEMS(const struct graph_name, &build->names);

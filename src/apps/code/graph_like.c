@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define NEIGHBOURS    32 /* maximum number of neighbours of each kind that count */
+#define NEIGHBOURS    32 /* maximum number of callees, and of callers, that are encoded */
 #define BATCH_RECORDS 4096
 #define NAME_BYTES    256
 
-/* Holds the names that each function calls: symbol i calls names[first[i]] up to, without, names[first[i + 1]]. */
+/* Lists the names that each symbol calls: those of symbol i are names[first[i]] to names[first[i + 1] - 1]. */
 struct calls {
     uint32_t *first;
     const char **names;
@@ -38,7 +38,8 @@ static uint32_t n_symbols(const whit_graph *graph)
     return (uint32_t)(graph->base.n[GRAPH_SYMBOLS] + graph->edits.n[GRAPH_SYMBOLS]);
 }
 
-/* Counts the calls of one part's names or, with `fill`, writes them into the lists. */
+/* For the names of one part, counts the calls in each symbol or, with `fill`, appends the names to the symbols'
+ * lists. */
 static void add_calls(const whit_graph *graph, const struct graph_part *part, struct calls *calls, bool fill)
 {
     for (uint64_t i = 0; i < part->n[GRAPH_NAMES]; i++) {
@@ -68,7 +69,7 @@ static bool collect_calls(const whit_graph *graph, struct calls *calls)
     if (!calls->names) return false;
     add_calls(graph, &graph->base, calls, true);
     if (graph->hidden) add_calls(graph, &graph->edits, calls, true);
-    /* Filling the lists has advanced the beginning of each to the beginning of the next. */
+    /* While the lists were filled, first[i] advanced to the end of list i, which is the beginning of list i + 1. */
     memmove(calls->first + 1, calls->first, n * sizeof *calls->first);
     calls->first[0] = 0;
     return true;
@@ -91,7 +92,7 @@ static whit_status open_like(const whit_graph *graph, struct like *like, whit_er
     return WHIT_OK;
 }
 
-/* Encodes a name as words: "whitGraph_open" is "whit graph open". */
+/* Encodes a name as words: "whitGraph_open" becomes "whit Graph open". */
 static whit_status encode_name(struct like *like, const char *name, uint64_t out[WHIT_MEMORY_WORDS], whit_error *error)
 {
     char words[2 * NAME_BYTES];
@@ -103,7 +104,7 @@ static whit_status encode_name(struct like *like, const char *name, uint64_t out
     return whit_encode_text(&like->encoder, words, n, out, error);
 }
 
-/* Encodes a symbol: the letters of its name and its neighbours have equal weight. */
+/* Encodes a symbol as a hypervector in which its name has the same weight as its callees and callers together. */
 static whit_status encode_symbol(struct like *like, const whit_graph_symbol *symbol, uint64_t out[WHIT_MEMORY_WORDS],
                                  whit_error *error)
 {
@@ -136,7 +137,7 @@ static whit_status encode_symbol(struct like *like, const whit_graph_symbol *sym
     return WHIT_OK;
 }
 
-/* Returns whether the memory belongs to this graph, as its first record tells. */
+/* Returns whether the memory was built from this graph: its first record contains the graph's checksum. */
 static bool is_of(const whit_memory *memory, const whit_graph *graph)
 {
     const char *text;
@@ -149,8 +150,8 @@ static bool is_of(const whit_memory *memory, const whit_graph *graph)
     return n == 8 && !memcmp(text, graph->base.head->check, 8);
 }
 
-/* Builds a memory with one record for each function and type of the graph, without edits, in the order of their
- * numbers, after a first record with the graph's checksum. */
+/* Builds the memory: a first record with the graph's checksum, then one for each function and type of the graph, in the
+ * order of their numbers. Symbols of the edits are not included. */
 static whit_status build_memory(struct like *like, const char *path, whit_error *error)
 {
     const whit_graph *graph = like->graph;
@@ -201,8 +202,8 @@ static double likeness(uint32_t distance)
     return 1 - 2.0 * distance / WHIT_MEMORY_BITS;
 }
 
-/* Searches the memory, which has the graph without edits: hidden symbols are left out, and the symbols of the edits are
- * added. */
+/* Searches the memory, which was built without the edits: leaves out symbols of files that the edits replace, and
+ * compares the symbols of the edits one by one. */
 static whit_status search(struct like *like, const whit_memory *memory, const uint64_t *query, whit_graph_hit *hits,
                           uint32_t k, uint32_t *n, whit_error *error)
 {
@@ -212,7 +213,7 @@ static whit_status search(struct like *like, const whit_memory *memory, const ui
     whit_memory_hit found[WHIT_MEMORY_MAX_HITS];
     whit_pool *pool = NULL;
     uint32_t n_found = 0, wanted = k + 1, record = 1;
-    /* number of the symbol of each record */
+    /* for each record of the memory, the number of its symbol */
     uint32_t *numbers = malloc(((size_t)graph->base.n[GRAPH_SYMBOLS] + 2) * sizeof *numbers);
     if (!numbers) return whit_fail_memory(error, "a search", (size_t)graph->base.n[GRAPH_SYMBOLS] * sizeof *numbers);
     whit_graph_symbol symbol;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes an outline of a project that fits into a number of tokens. */
+ * Writes an outline of a project that is at most as long as a given number of tokens. */
 #include "base/utf8.h"
 #include "base/items.h"
 #include "code/graph.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define TOKEN_BYTES 4   /* approximate number of bytes per token of source code */
-#define LINE_BYTES  120 /* maximum number of bytes of a definition's line, which is then cut */
+#define LINE_BYTES  120 /* size of the buffer for a definition's line; longer lines are cut */
 #define FILE_BYTES  (16u << 20)
 
 struct chosen {
@@ -33,10 +33,10 @@ static int by_place(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-#define RIVALS 64 /* a mention counts only for global symbols among the first RIVALS symbols of its name */
+#define RIVALS 64 /* if a name has many symbols, only the global ones among its first RIVALS symbols are counted */
 
-/* Counts the references to each symbol of a name: a mention counts for the local symbol of its own file if there is
- * one, otherwise for the global symbols. `counts` is indexed by symbol number; `symbols` is scratch memory. */
+/* Counts the references to each symbol of a name. A mention refers to the local symbols of its own file if there are
+ * any, otherwise to the global symbols. `counts` is indexed by symbol number; `symbols` is scratch memory. */
 static void count_name(const whit_graph *graph, const char *name, uint32_t *counts, whit_buf *symbols)
 {
     whit_graph_symbol symbol;
@@ -49,7 +49,7 @@ static void count_name(const whit_graph *graph, const char *name, uint32_t *coun
     const whit_graph_symbol *first = WHIT_ITEMS(const whit_graph_symbol, symbols), *at = first;
     const whit_graph_symbol *end = first + symbols->size_bytes / sizeof symbol;
     run = whit_graph_mentions_of(graph, name, n_name);
-    while (whit_graph_next_mention(graph, &run, &mention)) { /* symbols and mentions are both in the order of files */
+    while (whit_graph_next_mention(graph, &run, &mention)) { /* symbols and mentions are both sorted by file */
         bool found = false;
         while (at < end && at->file_number < mention.file_number) at++;
         for (const whit_graph_symbol *s = at; s < end && s->file_number == mention.file_number; s++)
@@ -77,7 +77,8 @@ static bool count_all(const whit_graph *graph, uint32_t *counts)
     return ok;
 }
 
-/* Copies the line of a definition and returns its length; a long line is cut between two characters. */
+/* Copies the line of a definition without indentation and returns its length; a long line is cut, but not within a
+ * UTF-8 character. */
 static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t room)
 {
     const char *at = whit_chars(text), *end = at + text->size_bytes;
@@ -114,12 +115,12 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
     whit_graph_symbol symbol;
     while (whit_graph_next_symbol(graph, &run, &symbol)) {
         if (symbol.kind == WHIT_SYMBOL_VARIABLE || (skip && skip(user, symbol.file))) continue;
-        /* Symbols that other files can refer to come first. */
+        /* A local symbol counts a quarter, so that symbols for other files come first. */
         uint32_t weight = n_mentions[symbol.number] / (symbol.is_local ? 4 : 1);
         all[n++] = (struct chosen){symbol.number, symbol.file_number, symbol.line, weight};
     }
     qsort(all, n, sizeof *all, by_mentions);
-    for (; n_chosen < n; n_chosen++) { /* the loop finds how many symbols fit, by the longest line */
+    for (; n_chosen < n; n_chosen++) { /* finds how many symbols fit, assuming half the maximum length for each line */
         whit_graph_symbol_at(graph, all[n_chosen].symbol, &symbol);
         size_t bytes = LINE_BYTES / 2 + 10 + (named[symbol.file_number] ? 0 : strlen(symbol.file) + 2);
         if (used + bytes > budget) break;
@@ -134,7 +135,7 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
         char line[LINE_BYTES], path[PATH_MAX];
         whit_graph_symbol_at(graph, all[i].symbol, &symbol);
         size_t before = out->size_bytes;
-        /* The line "typedef struct name {" represents "} name;" already. */
+        /* If a definition began at "typedef struct name {", its end "} name;" is not listed again. */
         if (i && symbol.file_number == file && last.line < symbol.line && symbol.line <= last.end_line &&
             !strcmp(last.name, symbol.name))
             continue;

@@ -49,7 +49,7 @@ static whit_status new_graph(whit_graph **graph, whit_error *error)
     return *graph ? WHIT_OK : whit_fail_memory(error, "a code graph", sizeof **graph);
 }
 
-/* Reads the edits from the cache; edits that are damaged or belong to another graph are ignored. */
+/* Reads the edits from the cache. Edits that are damaged or belong to another graph are ignored. */
 static void read_edits(whit_graph *graph, const char *folder, const char *cache_folder)
 {
     char path[PATH_MAX];
@@ -60,8 +60,8 @@ static void read_edits(whit_graph *graph, const char *folder, const char *cache_
     whit_buf_free(&edits);
 }
 
-/* Opens the graph as the cache has it, in moments, without comparing it with the files. Returns WHIT_ERROR_IO if the
- * cache has no graph of the folder. */
+/* Opens the graph as the cache has it, without comparing it with the source files, which takes only moments. Returns
+ * WHIT_ERROR_IO if the cache has no graph of the folder. */
 static whit_status open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error)
 {
     char path[PATH_MAX];
@@ -81,7 +81,7 @@ static whit_status open_cached(const char *folder, const char *cache_folder, whi
     return status;
 }
 
-/* Holds the files that have changed since the graph was built. */
+/* Compares the files with the graph: lists those that have changed since it was built. */
 struct comparison {
     const whit_graph *graph;
     const char *folder;
@@ -118,8 +118,8 @@ static bool compare_next(void *user, const char *path)
     return !c->too_far;
 }
 
-/* Writes a draft and renames it over the cache file. The file is not flushed to disk, because a damaged file is built
- * again. */
+/* Writes a draft file and renames it over the cache file. The data is not flushed to disk, because a damaged cache file
+ * is simply built again. */
 static void put_file(const char *path, const whit_buf *bytes)
 {
     char draft[PATH_MAX + 32];
@@ -131,7 +131,8 @@ static void put_file(const char *path, const whit_buf *bytes)
     if (!ok || rename(draft, path) != 0) unlink(draft);
 }
 
-/* Parses the files that the comparison found, and updates the cache if it can be written. */
+/* Reads the changed files and updates the graph's edits; writes these to the cache if possible. Returns false if the
+ * graph must be opened anew. */
 static bool read_changed(whit_graph *graph, const struct comparison *c, const char *cache_folder)
 {
     char path[PATH_MAX];
@@ -167,7 +168,7 @@ bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_
     uint64_t stamp;
     if (number == WHIT_GRAPH_NONE || !graph_stamp(folder, path, &stamp)) return false;
     bool done = false;
-    /* the files are compared in ascending order of their numbers */
+    /* graph_build_edits needs the changed files in ascending order of their numbers */
     for (uint64_t i = 0; i < graph->edits.n[GRAPH_FILES] || !done; i++) {
         const struct graph_file *edit = i < graph->edits.n[GRAPH_FILES] ? &graph->edits.files[i] : NULL;
         if (!done && (!edit || edit->number >= number)) {
@@ -202,7 +203,7 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
     }
     (*graph)->is_new = true;
     if (!graph_cache_path(folder, cache_folder, "graph", path)) return WHIT_OK;
-    /* File mappings are shared between processes and need no private memory. */
+    /* The file that was just written is mapped in place of the memory: processes share its pages. */
     whit_graph *mapped;
     if (whit_write_file(path, (*graph)->own.data, (*graph)->own.size_bytes, NULL) == WHIT_OK &&
         open_cached(folder, cache_folder, &mapped, NULL) == WHIT_OK) {

@@ -7,7 +7,7 @@
 #include <git2.h>
 #include <stdbool.h>
 
-/* Lists the functions of libgit2 that are used. */
+/* Lists the functions of libgit2 that this program calls. */
 #define WHIT_LIBGIT2(X)                                                                                                \
     X(git_libgit2_init)                                                                                                \
     X(git_error_last)                                                                                                  \
@@ -43,8 +43,8 @@ typedef struct whit_libgit2 {
 #undef WHIT_LIBGIT2_MEMBER
 } whit_libgit2;
 
-/* Loads and initialises the library. Returns false if it is not on this machine or lacks a function. The library stays
- * loaded. */
+/* Loads and initialises the library, which then stays loaded. Returns false if it is not installed or lacks a
+ * function. */
 bool whit_libgit2_load(whit_libgit2 *api);
 
 #endif

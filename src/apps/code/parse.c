@@ -11,7 +11,7 @@
 whit_code_language whit_code_language_of(const char *path)
 {
     static const char *const c[] = {"c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "inc", "cu"};
-    /* the comments of these languages differ from those of C */
+    /* languages whose comments differ from those of C */
     static const char *const scripts[] = {"sh", "bash", "rb", "lua"};
     static const char *const others[] = {"js",   "mjs", "jsx", "ts",    "tsx",   "rs", "go",
                                          "java", "kt",  "zig", "swift", "scala", "cs", "php"};

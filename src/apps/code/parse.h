@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds the definitions and mentions in a source file by its tokens alone: every file is accepted, and facts from other
- * files (macros, types) are not known. */
+ * Finds the definitions and mentions in a source file by its tokens alone: every file is accepted, and knowledge from
+ * other files (macros, types) is not used. */
 #ifndef WHIT_CODE_PARSE_H
 #define WHIT_CODE_PARSE_H
 
@@ -8,27 +8,28 @@
 
 typedef enum whit_symbol_kind {
     WHIT_SYMBOL_FUNCTION = 1,
-    WHIT_SYMBOL_TYPE, /* struct, class, enum, typedef, trait ... */
+    WHIT_SYMBOL_TYPE, /* struct, class, enum, typedef, trait and others */
     WHIT_SYMBOL_MACRO,
-    WHIT_SYMBOL_VARIABLE, /* outside of functions */
+    WHIT_SYMBOL_VARIABLE, /* variable outside functions */
     WHIT_N_SYMBOL_KINDS,
 } whit_symbol_kind;
 
 #define WHIT_PARSE_NONE UINT32_MAX
 
 typedef struct whit_parse_definition {
-    uint32_t name, n_name;   /* position of the name in the text */
-    uint32_t line, end_line; /* lines, counted from 1 */
+    uint32_t name, n_name;   /* offset and length of the name in the text, in bytes */
+    uint32_t line, end_line; /* first and last line, counted from 1 */
     uint32_t parent;         /* number of the definition that contains this one, or WHIT_PARSE_NONE */
     whit_symbol_kind kind;
-    bool is_local; /* only the file that defines it can refer to it */
+    bool is_local; /* only its own file can refer to it */
 } whit_parse_definition;
 
 typedef struct whit_parse_mention {
     uint32_t name, n_name, line;
     uint32_t inside; /* number of the definition that contains the mention, or WHIT_PARSE_NONE */
     bool calls, imports;
-    uint32_t n_dots; /* for imports: number of dots to prepend to the name, if the text has them elsewhere */
+    uint32_t n_dots; /* for imports: number of dots to put before the name; in the text they are elsewhere ("from ..
+                      * import name") */
 } whit_parse_mention;
 
 typedef struct whit_parse {
@@ -46,9 +47,9 @@ typedef enum whit_code_language {
     WHIT_CODE_OTHER
 } whit_code_language;
 
-/* Determines the language by the suffix of a file's name. */
+/* Returns the language of a file by the suffix of its name; WHIT_CODE_NONE if it is not a source file. */
 whit_code_language whit_code_language_of(const char *path);
-/* Fills a parse, which may be used again for the next file; a text may have at most 64 MiB. */
+/* Parses a text of at most 64 MiB and replaces the lists of `parse`, which may be reused for any number of files. */
 void whit_parse_text(whit_parse *parse, whit_code_language language, const char *text, size_t n);
 void whit_parse_free(whit_parse *parse);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares helpers that the scanners share; this header is private to its folder. */
+ * Declares the functions that the scanners of the languages share; only files of this folder include it. */
 #ifndef WHIT_CODE_SCAN_H
 #define WHIT_CODE_SCAN_H
 
@@ -7,8 +7,8 @@
 
 struct token {
     uint32_t begin, n, line;
-    /* 'a': a word, '0': a number, '"': a string, '#': a directive's beginning, '\n': a line end, 0: the end, otherwise:
-     * the character itself */
+    /* 'a': word, '0': number, '"': string, '#': beginning of a directive, '\n': end of a line, 0: end of the text;
+     * otherwise the character itself */
     char kind;
 };
 
@@ -16,9 +16,9 @@ struct scan {
     whit_parse *parse;
     const char *text;
     uint32_t n, at, line;
-    uint32_t no_end_before; /* the rest of the line up to this offset contains no end of a block comment */
+    uint32_t no_end_before; /* up to this offset, the rest of the line has no end of a block comment */
     bool at_line_begin, has_block_comments;
-    unsigned n_nested; /* number of Python's formatted strings that contain the place */
+    unsigned n_nested; /* number of nested Python f-strings around the current position */
 };
 
 uint32_t scan_define(struct scan *scan, struct token name, whit_symbol_kind kind, uint32_t parent);

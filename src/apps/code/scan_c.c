@@ -7,15 +7,15 @@
 
 #define DEPTH_MAX      256
 #define IFS_MAX        64
-#define TOKENS_MAX     512 /* maximum number of tokens of a declaration that are examined */
+#define TOKENS_MAX     512 /* further tokens of a declaration are ignored */
 #define OPERATOR_BYTES 200 /* maximum number of bytes of an operator's name */
 
 enum scope_kind { CONTAINER, BODY, LIST, ENUM };
 
 struct scope {
     enum scope_kind kind;
-    uint32_t definition; /* the definition that contains the scope */
-    bool members;        /* the scope is inside a type's body, where declarations are not variables */
+    uint32_t definition; /* number of the definition whose braces this is, or that contains it */
+    bool members;        /* the scope is the body of a type, whose declarations are members and not variables */
 };
 
 struct c {
@@ -26,7 +26,7 @@ struct c {
     struct token tokens[TOKENS_MAX]; /* tokens of the declaration that is being read */
     unsigned n_tokens;
     int parens;    /* number of open parentheses in the declaration */
-    bool in_value; /* true after a '=' */
+    bool in_value; /* a '=' was read in the declaration */
 };
 
 static const char *const keywords[] = {"if",
@@ -106,8 +106,8 @@ static int byte_at(const struct scan *scan, uint32_t at)
     return at < scan->n ? (uint8_t)scan->text[at] : -1;
 }
 
-/* Returns the length of a backslash and the line end after it, which compilers remove, or 0 if there is no such
- * backslash. GCC allows blanks between the two. */
+/* If a backslash followed by a line end is at this offset, returns the length of both, which compilers remove;
+ * otherwise 0. As in GCC, blanks may be between the two. */
 static uint32_t splice_bytes(const struct scan *scan, uint32_t at)
 {
     uint32_t end = at + 1;
@@ -130,7 +130,7 @@ static void skip_string(struct scan *scan, char quote)
             scan->at++;
             return;
         } else if (byte == '\n') {
-            return; /* a string without its closing quote ends with the line */
+            return; /* a string without a closing quote ends at the line's end */
         }
     }
 }
@@ -146,7 +146,7 @@ static void skip_block(struct scan *scan)
     }
 }
 
-/* Returns the next token. In a directive the end of the line is a token. */
+/* Returns the next token. In a directive the end of the line is a token, too. */
 static struct token next(struct scan *scan, bool directive)
 {
     while (scan->at < scan->n) {
@@ -192,7 +192,7 @@ static struct token next(struct scan *scan, bool directive)
     } else if (is_word_char(first)) {
         while (is_word_char(byte_at(scan, scan->at))) scan->at++;
         token.kind = 'a';
-        /* the word may be the prefix of a string: L"", u8"" and R"x( )x" */
+        /* the word may be the prefix of a string literal, as in L"", u8"" and R"x( )x" */
         if (byte_at(scan, scan->at) == '"' && scan->at - token.begin <= 3) {
             static const char *const raw[] = {"R", "LR", "uR", "UR", "u8R", NULL};
             token.n = scan->at - token.begin;
@@ -227,7 +227,7 @@ static struct scope *scope(struct c *c)
     return &c->scopes[c->depth];
 }
 
-/* Returns the definition that encloses the current place. */
+/* Returns the number of the definition that encloses the current position, or WHIT_PARSE_NONE. */
 static uint32_t inside(const struct c *c)
 {
     return c->scopes[c->depth].definition;
@@ -251,7 +251,7 @@ static bool is_name(const struct c *c, struct token token)
     return token.kind == 'a' && !scan_is_one_of(c->scan, token, keywords);
 }
 
-/* Reads "operator==", "operator()", "operator bool" as one name, up to the bracket before the parameters. */
+/* Reads "operator==", "operator()" or "operator bool" as one name, which ends before the parameters' bracket. */
 static struct token read_operator(struct scan *scan, struct token token)
 {
     uint32_t end = scan->at;
@@ -265,7 +265,8 @@ static struct token read_operator(struct scan *scan, struct token token)
     return token;
 }
 
-/* Skips the parameters of a template, in which a '=' begins no value. A token that cuts them off is not consumed. */
+/* Skips the parameters of a template, so that a '=' in them does not begin a value. If they are incomplete, stops
+ * before the token that ends them. */
 static void skip_template(struct c *c)
 {
     struct scan *scan = c->scan;
@@ -278,7 +279,7 @@ static void skip_template(struct c *c)
             return;
         }
         parens += (token.kind == '(') - (token.kind == ')');
-        /* two '<' are a shift in a default value */
+        /* two '<' in a default value are a shift */
         if (token.kind == '<' && angles && byte_at(scan, scan->at) == '<') {
             scan->at++;
             continue;
@@ -288,8 +289,8 @@ static void skip_template(struct c *c)
     } while (angles > 0);
 }
 
-/* Skips two brackets and everything between them; the opening bracket is the next token. Returns false at a token of
- * `stops`, which is not consumed. */
+/* Skips a pair of brackets and everything between them; the next token must be the opening bracket. Returns false at
+ * the end of the text, or at a token of `stops`, which is not consumed. */
 static bool skip_brackets(struct c *c, char open, char close, const char *stops)
 {
     struct scan *scan = c->scan;
@@ -315,7 +316,7 @@ static struct token peek(struct scan *scan)
     return token;
 }
 
-/* Skips a name with its name spaces and the arguments of templates, such as "std::is_same_v<T, int>". */
+/* Skips a name with its namespaces and template arguments, such as "std::is_same_v<T, int>". */
 static void skip_qualified(struct c *c)
 {
     for (struct token token = peek(c->scan); token.kind == 'a' || token.kind == ':'; token = peek(c->scan)) {
@@ -329,7 +330,7 @@ static void skip_qualified(struct c *c)
     }
 }
 
-/* Skips the constraint after "requires" (C++20, [temp.pre]): primary expressions with && or || between them. */
+/* Skips the constraint after "requires" (C++20, [temp.pre]), which is primary expressions joined by && or ||. */
 static void skip_constraint(struct c *c)
 {
     struct scan *scan = c->scan;
@@ -337,7 +338,8 @@ static void skip_constraint(struct c *c)
         struct token token = peek(scan);
         if (token.kind == '(') {
             if (!skip_brackets(c, '(', ')', "{};#")) return;
-        } else if (scan_is(scan, token, "requires")) { /* the expression has parameters and requirements */
+        } else if (scan_is(scan, token, "requires")) { /* a requires expression: parameters in round brackets are
+                                                        * optional, requirements follow in braces */
             next(scan, false);
             if (peek(scan).kind == '(' && !skip_brackets(c, '(', ')', "{};#")) return;
             if (!skip_brackets(c, '{', '}', "#")) return;
@@ -353,8 +355,8 @@ static void skip_constraint(struct c *c)
     }
 }
 
-/* Returns whether "requires" can begin a constraint here: after a function's parameters and qualifiers. Elsewhere it is
- * a name, as in C. */
+/* Returns whether "requires" can begin a constraint here, which is after a function's parameters and qualifiers.
+ * Elsewhere it may be an ordinary name, as in C. */
 static bool follows_parameters(const struct c *c)
 {
     static const char *const words[] = {"const", "volatile", "noexcept", "override", "final", NULL};
@@ -404,7 +406,7 @@ static void directive(struct c *c)
         if (c->n_ifs < IFS_MAX) c->ifs[c->n_ifs] = c->depth;
         c->n_ifs++;
     } else if (scan_is(scan, word, "else") || scan_is(scan, word, "elif")) {
-        /* The depth before the branch is restored, also if the branch closed more brackets than it opened. */
+        /* Restores the depth from before the #if, even if the branch closed more brackets than it opened. */
         if (c->n_ifs && c->n_ifs <= IFS_MAX) c->depth = c->ifs[c->n_ifs - 1];
     } else if (scan_is(scan, word, "endif")) {
         if (c->n_ifs) c->n_ifs--;
@@ -414,7 +416,7 @@ static void directive(struct c *c)
 
 /* ---- declarations -------------------------------------------------------------------------- */
 
-/* Returns whether the token has no lower-case letters, like the names of macros. */
+/* Returns whether the token has no lower-case letter, as the names of macros usually have none. */
 static bool is_shouted(const struct c *c, struct token token)
 {
     for (uint32_t i = 0; i < token.n; i++)
@@ -422,8 +424,8 @@ static bool is_shouted(const struct c *c, struct token token)
     return true;
 }
 
-/* Returns whether the name before the macro in TYPE NAME ARGS((...)) is the function's. It is not if it may be the
- * type. */
+/* For TYPE NAME MACRO((...)), returns whether the word before the macro is the function's name. If no type precedes
+ * this word, it may be the type itself. */
 static bool is_named_before(const struct c *c, int macro)
 {
     static const char *const no_types[] = {"static", "extern", "inline", "const",    "volatile",
@@ -433,8 +435,8 @@ static bool is_named_before(const struct c *c, int macro)
     return before.kind == '*' || (before.kind == 'a' && !scan_is_one_of(c->scan, before, no_types));
 }
 
-/* Finds the name before the first '(' outside of other brackets, which is a function's name if a body follows. The
- * search continues after __attribute__((...)) and macros that are attributes. */
+/* Returns the index of the name before the first '(' outside other brackets, or -1; it is a function's name if a body
+ * follows. The search continues after __attribute__((...)) and after macros that are attributes. */
 static int function_name(const struct c *c)
 {
     int depth = 0, found = -1;
@@ -442,8 +444,8 @@ static int function_name(const struct c *c)
         char kind = c->tokens[i].kind;
         if (kind == '=' && !depth) break;
         if (kind == '(' && depth++ == 0 && i && is_name(c, c->tokens[i - 1])) {
-            /* In NAME(...) NAME(...) the first name is a macro before the declaration, unless the second is an
-             * attribute's macro after it. */
+            /* In NAME(...) NAME(...) the first name is a macro and the second the function, unless the second is an
+             * attribute macro of the first. */
             bool whole_first = found == 0 && i - 1 > 0;
             bool attribute = found > 0 && is_shouted(c, c->tokens[found]) && !is_shouted(c, c->tokens[i - 1]);
             if (found < 0 || whole_first || attribute) found = (int)i - 1;
@@ -451,14 +453,14 @@ static int function_name(const struct c *c)
         if (kind == ')' && depth) depth--;
         if (kind == ':' && !depth && found >= 0 && i + 1 < c->n_tokens && c->tokens[i + 1].kind != ':' &&
             c->tokens[i - 1].kind != ':')
-            break; /* the list of a constructor follows */
+            break; /* the initialiser list of a constructor follows */
     }
     if (found > 1 && is_shouted(c, c->tokens[found]) && is_named_before(c, found)) found--;
     return found;
 }
 
-/* Returns the index of the name in "struct NAME" or "class NAME" if these tokens end in a type that a '{' can
- * follow. */
+/* Returns the index of NAME in "struct NAME", "class NAME" or "namespace NAME", if the tokens before a '{' are such a
+ * type; -1 if it has no name. */
 static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_space)
 {
     static const char *const types[] = {"struct", "union", "class", "enum", NULL};
@@ -469,7 +471,7 @@ static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_s
         if (token.kind == '(') depth++;
         if (token.kind == ')') depth--;
         if (depth || token.kind != 'a') {
-            if (token.kind == ':' && *is_type) break; /* the base classes follow */
+            if (token.kind == ':' && *is_type) break; /* base classes follow */
             continue;
         }
         if (scan_is_one_of(c->scan, token, types)) {
@@ -479,7 +481,7 @@ static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_s
         } else if (scan_is(c->scan, token, "namespace")) {
             *is_space = true;
         } else if (is_name(c, token) && (name < 0 || !scan_is(c->scan, token, "final"))) {
-            /* in "class NAME final" the name precedes "final" */
+            /* in "class NAME final" the name is the word before "final" */
             name = (int)i;
         }
     }
@@ -504,7 +506,7 @@ static void open_brace(struct c *c)
     }
     int function = function_name(c), name = type_name(c, &is_enum, &is_type, &is_space);
     bool is_extern = c->n_tokens == 2 && scan_is(scan, c->tokens[0], "extern") && c->tokens[1].kind == '"';
-    /* a call of a macro without a semicolon precedes the typedef */
+    /* in a typedef, "NAME(...)" is a macro call without a semicolon before it, and no function */
     if (is_type && has_word(c, "typedef")) function = -1;
     if (is_extern || (is_space && function < 0)) {
         open_scope(c, CONTAINER, parent);
@@ -527,8 +529,8 @@ static void open_brace(struct c *c)
     }
 }
 
-/* Finds the name in brackets in a typedef of a function, or of a pointer to one, before its parameters: "(NAME)(...)",
- * "(CONVENTION *NAME)(...)". Returns a token's index, or -1. */
+/* For a typedef of a function or function pointer, finds the name in the brackets before the parameters: "(NAME)(...)",
+ * "(CONVENTION *NAME)(...)". Returns the token's index, or -1. */
 static int bracketed_name(const struct c *c)
 {
     for (unsigned i = 1; i < c->n_tokens; i++) {
@@ -546,7 +548,7 @@ static int bracketed_name(const struct c *c)
     return -1;
 }
 
-/* Defines the further names of a typedef: "A, *B, C[2]". */
+/* Defines the second and further names of a typedef such as "A, *B, C[2]". */
 static void define_others(struct c *c, uint32_t parent)
 {
     int depth = 0, name = -1;
@@ -566,7 +568,7 @@ static void define_others(struct c *c, uint32_t parent)
     }
 }
 
-/* Returns whether the last word may be an attribute's macro: a single word after a type with a name, as in "struct NAME
+/* Returns whether the last word is probably an attribute macro: the only word after a named type, as in "struct NAME
  * {...} PACKED;". */
 static bool is_attribute(const struct c *c)
 {
@@ -575,7 +577,7 @@ static bool is_attribute(const struct c *c)
         (is_shouted(c, last) || (last.n > 2 && !memcmp(c->scan->text + last.begin, "__", 2)));
 }
 
-/* Ends a declaration: typedefs and variables are definitions, prototypes are mentions. */
+/* Ends a declaration: records typedefs and variables as definitions, and prototypes as mentions. */
 static void end_declaration(struct c *c, bool typedef_of_type)
 {
     struct scan *scan = c->scan;
@@ -587,7 +589,7 @@ static void end_declaration(struct c *c, bool typedef_of_type)
         struct token token = c->tokens[i];
         if (token.kind == '=') break;
         if (token.kind == '[' || token.kind == '(') {
-            /* (*NAME)(...) is a pointer to a function. */
+            /* (*NAME)(...) declares a pointer to a function. */
             if (token.kind == '(' && i + 2 < c->n_tokens && c->tokens[i + 1].kind == '*' && pointer < 0)
                 for (unsigned k = i + 1; k < c->n_tokens && c->tokens[k].kind != ')'; k++)
                     if (is_name(c, c->tokens[k])) pointer = (int)k;
@@ -614,7 +616,7 @@ static void end_declaration(struct c *c, bool typedef_of_type)
         scan_define(scan, c->tokens[1], WHIT_SYMBOL_TYPE, parent);
     } else if (function < 0 && !member && !is_extern && c->n_tokens > 1 && (pointer >= 0 || name > 0) &&
                !has_word(c, "using")) {
-        /* "struct name;" is only a forward declaration. */
+        /* "struct name;" is a forward declaration and no variable. */
         bool forward = c->n_tokens == 2 && !is_name(c, c->tokens[0]) &&
             (scan_is(scan, c->tokens[0], "struct") || scan_is(scan, c->tokens[0], "union") ||
              scan_is(scan, c->tokens[0], "enum") || scan_is(scan, c->tokens[0], "class"));
@@ -644,7 +646,7 @@ void scan_c(struct scan *scan)
 {
     struct c c = {.scan = scan};
     c.scopes[0] = (struct scope){CONTAINER, WHIT_PARSE_NONE};
-    bool typedefs[DEPTH_MAX] = {false}; /* whether the declaration around the type's body at each depth is a typedef */
+    bool typedefs[DEPTH_MAX] = {false}; /* for each depth: whether the braces belong to a typedef */
     for (struct token token; (token = next(scan, false)).kind;) {
         enum scope_kind kind = scope(&c)->kind;
         if (token.kind == '#') {
@@ -657,7 +659,7 @@ void scan_c(struct scan *scan)
             if (kind == CONTAINER) {
                 open_brace(&c);
             } else {
-                /* A brace in a body opens a local type or a block. */
+                /* In a body, a brace opens a local type or a block. */
                 bool is_enum, is_type, is_space;
                 int name = type_name(&c, &is_enum, &is_type, &is_space);
                 if (kind == BODY && is_type && name >= 0 && !c.parens && function_name(&c) < 0 &&
@@ -676,8 +678,8 @@ void scan_c(struct scan *scan)
             struct scope closed = *scope(&c);
             close_brace(&c);
             bool is_type = closed.kind != LIST && (was_typedef || closed.members);
-            /* A token that represents the type precedes the names that follow: 'T' means a typedef, 'N' a type with a
-             * name, 'S' a type without a name. */
+            /* After a type's body, one token stands for the type before the names that follow: 'T' for a typedef, 'N'
+             * for a named type, 'S' for one without a name. */
             char type = 'S';
             if (was_typedef)
                 type = 'T';
@@ -688,7 +690,9 @@ void scan_c(struct scan *scan)
         } else if (token.kind == ';' && c.parens <= 0) {
             bool of_type = c.n_tokens && c.tokens[0].kind == 'T';
             if (kind == CONTAINER) end_declaration(&c, of_type);
-            if (kind != LIST || !c.in_value) forget(&c); /* a lambda's statement does not end the declaration */
+            if (kind != LIST || !c.in_value)
+                forget(&c); /* in a value, a ';' is inside a lambda and does not end the
+                                                          * declaration */
         } else {
             if (declares && scan_is(scan, token, "template")) {
                 skip_template(&c);
@@ -702,7 +706,7 @@ void scan_c(struct scan *scan)
                 skip_constraint(&c);
                 continue;
             }
-            if (declares && token.kind == '[' && byte_at(scan, scan->at) == '[') { /* the brackets begin an attribute */
+            if (declares && token.kind == '[' && byte_at(scan, scan->at) == '[') { /* "[[" begins an attribute */
                 scan->at--;
                 if (skip_brackets(&c, '[', ']', "{};#")) continue;
                 scan->at++;
@@ -712,7 +716,7 @@ void scan_c(struct scan *scan)
             if (token.kind == ')') c.parens--;
             if (token.kind == '=' && !c.parens && kind == CONTAINER) c.in_value = true;
             bool word = is_name(&c, token);
-            bool in_value = kind == ENUM && c.n_tokens > 0; /* true after the name of an enumerator */
+            bool in_value = kind == ENUM && c.n_tokens > 0; /* the enumerator's name was read, its value follows */
             if (kind == ENUM && word && !in_value) scan_define(scan, token, WHIT_SYMBOL_VARIABLE, inside(&c));
             if (kind == ENUM) c.n_tokens = token.kind == ',' && c.parens <= 0 ? 0 : 1;
             if (word && (kind == BODY || kind == LIST || c.in_value || in_value)) {
@@ -722,7 +726,7 @@ void scan_c(struct scan *scan)
             }
             if (kind == ENUM) continue;
             if (c.n_tokens < TOKENS_MAX) c.tokens[c.n_tokens++] = token;
-            /* "public:" and labels end only themselves. */
+            /* Labels and "public:" end here; they are not part of the next declaration. */
             if (token.kind == ':' && kind == CONTAINER && c.n_tokens == 2) forget(&c);
         }
     }

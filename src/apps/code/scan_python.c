@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Scans Python by its indentation, and other languages by the keywords that begin their definitions. */
+ * Scans Python by its indentation, and other languages roughly, by the keywords that begin definitions. */
 #include "code/scan.h"
 
 #include <ctype.h>
 
 #define DEPTH_MAX  64
-#define NESTED_MAX 32 /* maximum nesting of formatted strings; CPython has a limit, too */
-#define DOTS_MAX   32 /* maximum number of dots before an import's name; no folder of a project is deeper */
+#define NESTED_MAX 32 /* maximum nesting of f-strings; CPython limits it, too */
+#define DOTS_MAX   32 /* maximum number of dots before an import's name; no project has folders that deep */
 
 static const char *const python_keywords[] = {
     "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
@@ -42,7 +42,8 @@ static void skip_quoted(struct scan *scan, const char *end, bool lines)
     }
 }
 
-/* Returns the number of letters at the present place that are the prefix of a string, such as r"", Rb'', f"" or t"". */
+/* Returns the number of letters at the current position that are a string's prefix, such as those of r"", Rb'', f"" or
+ * t"". */
 static uint32_t prefix_bytes(const struct scan *scan)
 {
     for (uint32_t n = 0; n <= 2 && scan->at + n < scan->n; n++) {
@@ -53,7 +54,7 @@ static uint32_t prefix_bytes(const struct scan *scan)
     return 0;
 }
 
-/* Returns whether one of the letters is in the prefix of a string. */
+/* Returns whether the prefix of a string contains one of the letters. */
 static bool has_prefix(const struct scan *scan, struct token string, const char *letters)
 {
     for (uint32_t i = string.begin; scan->text[i] != '"' && scan->text[i] != '\''; i++)
@@ -73,8 +74,8 @@ static bool is_raw(const struct scan *scan, struct token string)
 
 static struct token next_python(struct scan *scan);
 
-/* Skips a field of a formatted string whose '{' was read, to the place after the '}' or after the ':' before its
- * format; returns true after the ':'. Strings inside it may use the quotes of the enclosing string (PEP 701). */
+/* Skips a field of an f-string whose '{' was read. Stops after its '}', or after the ':' that precedes its format, and
+ * returns true in the second case. Strings in the field may use the quotes of the enclosing string (PEP 701). */
 static bool skip_field(struct scan *scan)
 {
     int brackets = 0;
@@ -86,11 +87,11 @@ static bool skip_field(struct scan *scan)
     return false;
 }
 
-/* Skips a formatted string whose prefix was read. */
+/* Skips an f-string whose prefix was read. lines: it has three quotes and may contain line ends. */
 static void skip_formatted(struct scan *scan, const char *end, bool lines, bool is_raw)
 {
     const uint32_t n = (uint32_t)strlen(end);
-    unsigned n_formats = 0; /* number of formats of fields that contain the place */
+    unsigned n_formats = 0; /* number of field formats that enclose the current position */
     scan->n_nested++;
     for (scan->at += n; scan->at < scan->n;) {
         const char byte = scan->text[scan->at], after = scan->at + 1 < scan->n ? scan->text[scan->at + 1] : 0;
@@ -117,7 +118,7 @@ static void skip_formatted(struct scan *scan, const char *end, bool lines, bool 
     scan->n_nested--;
 }
 
-/* Returns the next token of Python; '\n' ends a line outside of brackets as well as inside. */
+/* Returns the next token of Python; '\n' tokens also occur inside brackets. */
 static struct token next_python(struct scan *scan)
 {
     while (scan->at < scan->n) {
@@ -150,7 +151,7 @@ static struct token next_python(struct scan *scan)
         else if (scan->n_nested < NESTED_MAX)
             skip_formatted(scan, end, triple, is_raw(scan, token));
         else
-            scan->at++; /* if strings are nested too deeply, the content of the string is read as code */
+            scan->at++; /* beyond the maximum nesting, the string's content is read as code */
         token.kind = '"';
     } else if (is_word(byte)) {
         bool digit = isdigit(byte);
@@ -174,8 +175,8 @@ static void mention_word(struct scan *scan, struct token word, uint32_t inside)
 
 static void mention_fields(const struct scan *scan, struct token string, uint32_t inside);
 
-/* Mentions the names in a field's expression, up to its '}' or to the ':' before its format; returns true after the
- * ':'. */
+/* Records mentions of the names in a field's expression. Stops after its '}', or after the ':' that precedes its
+ * format, and returns true in the second case. */
 static bool mention_field(struct scan *in, uint32_t inside)
 {
     int brackets = 0;
@@ -183,7 +184,7 @@ static bool mention_field(struct scan *in, uint32_t inside)
         if (!brackets && (token.kind == '}' || token.kind == ':')) return token.kind == ':';
         if (strchr("([{", token.kind)) brackets++;
         if (strchr(")]}", token.kind) && brackets) brackets--;
-        bool conversion = before.kind == '!'; /* the word is a conversion, as in "{word!r}" */
+        bool conversion = before.kind == '!'; /* the word is a conversion, such as r in "{word!r}" */
         if (token.kind == 'a' && !conversion && !scan_is_one_of(in, token, python_keywords))
             mention_word(in, token, inside);
         if (token.kind == '"') mention_fields(in, token, inside);
@@ -191,13 +192,13 @@ static bool mention_field(struct scan *in, uint32_t inside)
     return false;
 }
 
-/* Mentions the words in the fields of a formatted string. */
+/* Records mentions of the names in the fields of an f-string. */
 static void mention_fields(const struct scan *scan, struct token string, uint32_t inside)
 {
     struct scan in = *scan;
-    unsigned n_formats = 0; /* number of formatted strings that enclose the place, each with its own fields */
+    unsigned n_formats = 0; /* number of field formats that enclose the current position, each with its own fields */
     if (!is_formatted(scan, string) || scan->n_nested >= NESTED_MAX) return;
-    const bool has_names = !is_raw(scan, string); /* characters can be given by their names: \N{BULLET} */
+    const bool has_names = !is_raw(scan, string); /* characters may be written by name: \N{BULLET} */
     in.n_nested++;
     in.at = string.begin;
     in.n = string.begin + string.n;
@@ -207,7 +208,7 @@ static void mention_fields(const struct scan *scan, struct token string, uint32_
         if (byte == '\n') in.line++;
         if (byte == '}' && n_formats) n_formats--;
         if ((byte == '{' && after == '{' && !n_formats) || (byte == '\\' && after == 'N' && has_names)) {
-            in.at++; /* a bracket, or in some strings a character's name, is skipped */
+            in.at++; /* skips a doubled brace, or the '{' of a character's name */
             if (byte == '\\' && in.at < in.n && in.text[in.at] == '{') in.at++;
         } else if (byte == '\\' && after == '\\') {
             in.at++;
@@ -226,7 +227,7 @@ static uint32_t indentation(const struct scan *scan, uint32_t at)
     return columns;
 }
 
-/* Adds the name of "from .. import name" as the import "..name". */
+/* Records the name in "from .. import name" as an import of "..name". */
 static void import_name(struct scan *scan, struct token name, uint32_t n_dots, uint32_t inside)
 {
     size_t n = scan->parse->n_mentions;
@@ -234,13 +235,14 @@ static void import_name(struct scan *scan, struct token name, uint32_t n_dots, u
     if (scan->parse->n_mentions > n) scan->parse->mentions[n].n_dots = n_dots;
 }
 
-/* Reads the imports "import a.b as c, d" and "from ..x.y import z": modules, with their leading dots, are imports, and
- * names are mentions. The names of "from . import z" may be modules, so they are both. */
+/* Reads the imports "import a.b as c, d" and "from ..x.y import z". Modules, with their leading dots, are recorded as
+ * imports, and imported names as mentions. The names in "from . import z" may be modules, so they are recorded as
+ * both. */
 static struct token read_import(struct scan *scan, bool from, uint32_t inside)
 {
     struct token token, path = {0};
-    bool module = true, named = false; /* named: the path has a name in addition to dots */
-    bool renamed = false;              /* true after "as" */
+    bool module = true, named = false; /* named: the module's path has a name after its dots */
+    bool renamed = false;              /* the word "as" was read */
     uint32_t n_dots = 0;
     int parens = 0;
     for (;;) {
@@ -297,7 +299,7 @@ void scan_python(struct scan *scan)
         }
         bool begins = line_begins;
         line_begins = false;
-        last_line = token.kind == '"' ? scan->line : token.line; /* a string may end in a later line */
+        last_line = token.kind == '"' ? scan->line : token.line; /* a string may end on a later line */
         if (strchr("([{", token.kind)) brackets++;
         if (strchr(")]}", token.kind) && brackets) brackets--;
         if (token.kind == '"') mention_fields(scan, token, inside);
@@ -334,7 +336,7 @@ void scan_python(struct scan *scan)
             scan->parse->definitions[stack[depth].definition].end_line = last_line;
 }
 
-/* ---- the others: coarse -------------------------------------------------------------------- */
+/* ---- other languages, roughly --------------------------------------------------------------- */
 
 static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
 {
@@ -346,8 +348,8 @@ static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
     return 0;
 }
 
-/* Returns whether a slash and a star begin a comment. Those of a path's pattern do not: they come after a folder's
- * name, and their line contains no end of a comment. */
+/* Returns whether a slash and a star begin a comment. They do not in a path pattern: there they follow a folder's name,
+ * and the line has no end of a comment. */
 static bool begins_comment(struct scan *scan)
 {
     uint8_t before = scan->at ? (uint8_t)scan->text[scan->at - 1] : '\n';
@@ -406,7 +408,7 @@ static struct token next_other(struct scan *scan)
 void scan_other(struct scan *scan)
 {
     whit_symbol_kind kind = 0;
-    int receiver = 0; /* depth of brackets in the receiver of a Go method, between "func" and the method's name */
+    int receiver = 0; /* depth of brackets between "func" and the name of a Go method, where the receiver is */
     uint32_t inside = WHIT_PARSE_NONE;
     for (struct token token; (token = next_other(scan)).kind;) {
         if (kind && token.kind == '(') receiver++;
@@ -428,7 +430,7 @@ void scan_other(struct scan *scan)
             kind = next_kind;
         } else {
             bool calls = scan->at < scan->n && scan->text[scan->at] == '(';
-            /* A function of a shell begins with "NAME() {". */
+            /* In a shell script, "NAME() {" begins a function. */
             if (calls && scan->at + 1 < scan->n && scan->text[scan->at + 1] == ')') {
                 uint32_t at = scan->at + 2, begin = token.begin;
                 while (at < scan->n && (scan->text[at] == ' ' || scan->text[at] == '\n')) at++;

@@ -23,7 +23,7 @@ struct rule {
     char pattern[120];
     bool negated, folders, anchored;
     int depth;     /* depth of the folder that contains the .gitignore */
-    size_t n_base; /* length of the path of that folder, with the slash */
+    size_t n_base; /* length of the path of that folder, including the final slash */
 };
 struct walk {
     struct rule *rules;
@@ -32,7 +32,7 @@ struct walk {
     void *user;
     const char *folder;
     const whit_walk_how *how;
-    bool stopped, is_cut; /* is_cut: the walk has passed files over because of a limit or an error */
+    bool stopped, is_cut; /* is_cut: files were passed over because of a limit or an error */
 };
 
 static void add_rules(struct walk *walk, const char *base, int depth, const char *text, size_t n_text)
@@ -94,8 +94,8 @@ static bool segment_matches(const char *pattern, size_t n_pattern, const char *n
     return !fnmatch(own, copy, 0);
 }
 
-/* Returns whether a pattern matches a path, name by name; "**" matches any number of folders. It backtracks only to the
- * last "**", which can match all that an earlier one could. */
+/* Returns whether a pattern matches a path, compared one path component at a time; "**" matches any number of folders.
+ * Backtracks only to the last "**", which can match everything that an earlier one could. */
 static bool matches(const char *pattern, const char *path)
 {
     const char *behind_stars = NULL, *taken = NULL;
@@ -118,7 +118,7 @@ static bool matches(const char *pattern, const char *path)
     return !*pattern;
 }
 
-/* Returns whether a file or folder is ignored: the last rule that matches decides. */
+/* Returns whether a .gitignore rule excludes this file or folder: the last rule that matches decides. */
 static bool is_ignored(const struct walk *walk, const char *path, const char *name, bool folder)
 {
     for (size_t i = walk->n_rules; i-- > 0;) {
@@ -135,7 +135,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Walks through one folder; `base` is "" or "folder/". */
+/* Walks through one folder; `base` is "" for the walk's own folder, or "folder/". */
 static void walk_folder(struct walk *walk, const char *base, int depth)
 {
     char path[PATH_MAX];
@@ -149,7 +149,7 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
     const bool all = walk->how->all;
     size_t n_rules = walk->n_rules, n = 0, room = 0;
     read_rules(walk, base, depth);
-    char **names = NULL; /* names of the entries, with '/' after the names of folders */
+    char **names = NULL; /* names of the entries; those of folders end in '/' */
     for (struct dirent *entry; (entry = readdir(entries));) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || (!all && !strcmp(name, ".git"))) continue;
@@ -159,7 +159,8 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
             struct stat about;
             if (fstatat(dirfd(entries), name, &about, entry->d_type == DT_LNK && !all ? 0 : AT_SYMLINK_NOFOLLOW))
                 continue;
-            folder = S_ISDIR(about.st_mode) && entry->d_type != DT_LNK; /* a link could lead in a circle */
+            folder = S_ISDIR(about.st_mode) && entry->d_type != DT_LNK; /* links to folders are not followed, since they
+                                                                         * could form a cycle */
             file = S_ISREG(about.st_mode);
         }
         if (all && !folder) file = true;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Lists the files of a project, by a walk through its folders that respects .gitignore. */
+ * Lists the files of a project by a walk through its folders that respects .gitignore. */
 #ifndef WHIT_CODE_WALK_H
 #define WHIT_CODE_WALK_H
 
 #include "base/status.h"
 
-/* Is called with a path relative to the folder; false ends the walk. */
+/* Receives the path of a file, relative to the walk's folder; returning false ends the walk. */
 typedef bool whit_walk_fn(void *user, const char *path);
-/* Walks through the files in the order of their names. .git is left out, links to folders are not followed; at most
- * 200,000 files are listed, 32 folders deep. */
+/* Walks through the files in the order of their names. Leaves out .git and files that .gitignore excludes, does not
+ * follow links to folders, lists at most 200,000 files and enters at most 32 levels of folders. */
 void whit_walk_files(const char *folder, whit_walk_fn *each, void *user);
 
-/* Holds the options of a walk; zero-initialised, they are those of whit_walk_files. */
+/* Holds the options of a walk. Zero-initialised options give the walk of whit_walk_files. */
 typedef struct whit_walk_how {
-    /* returns true to leave a folder out, whose path ends with '/'; NULL: all folders are entered */
+    /* called with the path of each folder, ending in '/'; returns true to leave the folder out; NULL: all folders are
+     * entered */
     whit_walk_fn *skip;
     const char *rules;   /* folder whose .gitignore files count; NULL: the folder of the walk */
     bool all;            /* the walk also lists links of every kind, special files and .git */
@@ -22,8 +23,8 @@ typedef struct whit_walk_how {
     const char *text;
     size_t n_text;
 } whit_walk_how;
-/* Walks through the files as `how` tells. Returns false if files were passed over: at a limit, in a folder that cannot
- * be read, or because `each` ended the walk. */
+/* Walks through the files with these options. Returns false if files were passed over: at a limit, in a folder that
+ * cannot be read, or because `each` ended the walk. */
 bool whit_walk(const char *folder, const whit_walk_how *how, whit_walk_fn *each, void *user);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Holds the table of system calls that a sandbox refuses or checks. */
+ * Defines the table of system calls that a sandbox refuses, checks or records. */
 #include "sandbox/walls.h"
 
 #define REFUSE(name)                                                                                                   \
@@ -32,14 +32,16 @@
     }
 
 const whit_call whit_calls[] = {
-    /* Network calls are refused here, because Landlock only restricts TCP. */
+    /* Network calls are refused here, because Landlock restricts only TCP. */
     {"socket", CALL_SOCKET, 0, 0, 0, 0, 0},
     {"connect", CALL_SOCKET, 0, 0, 0, 0, 0},
     {"bind", CALL_SOCKET, 0, 0, 0, 0, 0},
-    /* A datagram can be sent to any path, so only pairs of streams are allowed (SOCK_RAW is a datagram, too). */
+    /* Only stream socket pairs are allowed: through a datagram socket (SOCK_DGRAM, SOCK_RAW) a process can send to any
+     * path. */
     {"socketpair", CALL_REFUSE, 0, 1, 15, 2, 0},
     {"socketpair", CALL_REFUSE, 0, 1, 15, 3, 0},
-    /* These calls bypass a filter of system calls, or access other processes. */
+    /* These calls bypass the filter of system calls, access other processes, or use parts of the kernel that a command
+     * does not need. */
     REFUSE("io_uring_setup"),
     REFUSE("io_uring_enter"),
     REFUSE("io_uring_register"),
@@ -103,25 +105,27 @@ const whit_call whit_calls[] = {
     REFUSE("uselib"),
     REFUSE("vm86"),
     REFUSE("_sysctl"),
-    /* These list the mounts of the whole machine, as /proc would. */
+    /* These calls list the mounts of the whole machine. */
     {"statmount", CALL_REFUSE, 0, 0, 0, 0, 457},
     {"listmount", CALL_REFUSE, 0, 0, 0, 0, 458},
-    /* Landlock has no hook for requests to plain files and folders: only the requests of whit_requests pass. */
+    /* Landlock has no hook for ioctl requests on plain files and folders, so only the requests in whit_requests are
+     * allowed. */
     {"ioctl", CALL_REQUEST, 0, 1, 0, 0, 0},
-    /* A lease makes the next program that writes the file wait, even for a file that the command may only read. */
+    /* F_SETLEASE: a lease delays the next program that opens the file for writing, even if the command may only read
+     * the file. */
     REFUSE_AT("fcntl", 1, 1024),
-    /* Watches from before inotify (F_NOTIFY), and hints that stay with a file even if it may only be read
-     * (F_SET_RW_HINT, F_SET_FILE_RW_HINT). */
+    /* F_NOTIFY, the watches from before inotify; F_SET_RW_HINT and F_SET_FILE_RW_HINT, whose hints stay with a file
+     * even if the command may only read it. */
     REFUSE_AT("fcntl", 1, 1026),
     REFUSE_AT("fcntl", 1, 1036),
     REFUSE_AT("fcntl", 1, 1038),
-    /* Landlock has no hook for watches, which reveal names and uses of files in folders that cannot be opened. */
+    /* Landlock has no hook for watches, which reveal names and use of files in folders that the command cannot open. */
     {"inotify_add_watch", CALL_WATCH, -1, 1, 0, 0, 0},
-    /* These calls leave the group of processes that is ended with the command. */
+    /* With these calls a process could leave the process group that is killed at the command's end. */
     UNSPACED("setsid", -1, -1),
     UNSPACED("setpgid", -1, -1),
-    /* Shared memory, queues and semaphores, which the user's other programs access by number, and the limits of
-     * these. */
+    /* Shared memory, queues and semaphores of System V and POSIX: the user's other programs access them by number or
+     * name. */
     UNSPACED("shmget", -1, -1),
     UNSPACED("shmat", -1, -1),
     UNSPACED("shmctl", -1, -1),
@@ -135,8 +139,8 @@ const whit_call whit_calls[] = {
     UNSPACED("semctl", -1, -1),
     UNSPACED("mq_open", -1, -1),
     UNSPACED("mq_unlink", -1, -1),
-    /* Signals to the user's other programs, which Landlock only restricts from ABI 6 on. The owner of a descriptor gets
-     * some signals, too: F_SETOWN, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP. */
+    /* Signals to the user's other programs, which Landlock restricts only from ABI 6 on. The last two calls are
+     * F_SETOWN and F_SETOWN_EX: the kernel sends signals to the owner of a descriptor, too. */
     PROCESS("kill", 0),
     PROCESS("tkill", 0),
     PROCESS("tgkill", 0),
@@ -145,9 +149,9 @@ const whit_call whit_calls[] = {
     UNSPACED("pidfd_send_signal", -1, -1),
     REFUSE_AT("fcntl", 1, 8),
     REFUSE_AT("fcntl", 1, 15),
-    /* Limits, priorities, processors and memory nodes of the user's other programs. The size of core files stays 1
-     * byte: for any other size, including 0, Linux passes the core of a crash to a program of the machine, which may
-     * keep it. */
+    /* Limits, priorities, processors and memory nodes of the user's other programs. The limit for core files must stay
+     * at 1 byte: for any other value, including 0, Linux passes the core of a crash to a program of the machine, which
+     * may store it. */
     {"prlimit64", CALL_LIMIT, 0, 1, 0xffffffffu, 4 /* RLIMIT_CORE */, 0},
     PROCESS("prlimit64", 0),
     REFUSE_AT("setrlimit", 0, 4),
@@ -159,7 +163,8 @@ const whit_call whit_calls[] = {
     PROCESS("move_pages", 0),
     GROUP("setpriority", 0),
     GROUP("ioprio_set", 1),
-    /* Landlock does not restrict owners, modes, times and attributes; a read-only view of all mounts does. */
+    /* Owners, modes, times and attributes of files. Landlock does not restrict changes of these; in namespaces the
+     * read-only mounts prevent them. */
     CHANGE("chmod", -1, 0),
     CHANGE("fchmod", 0, -1),
     CHANGE("fchmodat", 0, 1),
@@ -178,7 +183,7 @@ const whit_call whit_calls[] = {
     UNSPACED("removexattr", -1, 0),
     UNSPACED("lremovexattr", -1, 0),
     UNSPACED("fremovexattr", -1, -1),
-    /* These calls are watched for the list of refused accesses. */
+    /* These calls only reach the watcher, which lists refused accesses. */
     PATH(CALL_OPEN, "open", -1, 0),
     PATH(CALL_OPEN, "openat", 0, 1),
     PATH(CALL_READ, "openat2", 0, 1),
@@ -209,7 +214,7 @@ const whit_call whit_calls[] = {
 };
 
 /* Requests of ioctl that only read, or that affect only the caller's own descriptor. FICLONE and FICLONERANGE need a
- * file that is open for writing. Requests are numbers of the kernel's interface, the same on x86-64 and AArch64. */
+ * file that is open for writing. The numbers are part of the kernel's interface and the same on x86-64 and AArch64. */
 const uint32_t whit_requests[] = {
     0x5401,     /* TCGETS */
     0x802c542a, /* TCGETS2 */

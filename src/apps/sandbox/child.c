@@ -40,7 +40,7 @@ struct mount_change {
 static void tell(const whit_child_plan *plan, int kind, int value, int step)
 {
     whit_child_word word = {kind, value, step};
-    ssize_t n = write(plan->words, &word, sizeof word); /* atomic, because it is shorter than PIPE_BUF */
+    ssize_t n = write(plan->words, &word, sizeof word); /* written as a whole, because it is shorter than PIPE_BUF */
     (void)n;
 }
 
@@ -52,7 +52,8 @@ static bool put_text(const char *path, const char *text, size_t n)
     return ok;
 }
 
-/* Writes "N N 1", which maps this user to itself. printf must not be called after a fork. */
+/* Writes the line "N N 1", by which a namespace maps this user or group to itself. The digits are made by hand, since
+ * printf must not be called after a fork. */
 static bool map_to_self(const char *path, unsigned id)
 {
     char digits[12], line[32];
@@ -67,8 +68,8 @@ static bool map_to_self(const char *path, unsigned id)
     return put_text(path, line, at);
 }
 
-/* Makes the file system read-only except for the folders of the rules, and mounts a /proc that shows only the command's
- * processes. Landlock and seccomp do not need this view; changes of modes and owners are prevented by it alone. */
+/* Makes all mounts read-only except the folders in rules.write, and mounts a /proc that shows only the command's
+ * processes. This view also prevents changes of modes and owners; for all else Landlock and seccomp suffice. */
 static bool make_view(const whit_child_plan *plan)
 {
     const char *const *folders = plan->command->rules.write;
@@ -80,7 +81,7 @@ static bool make_view(const whit_child_plan *plan)
     ok = ok && syscall(CALL_MOUNT_SETATTR, AT_FDCWD, "/", AT_WHOLE_TREE, &read_only, sizeof read_only) == 0;
     for (const char *const *p = folders; ok && p && *p; p++)
         ok = syscall(CALL_MOUNT_SETATTR, AT_FDCWD, *p, AT_WHOLE_TREE, &writable, sizeof writable) == 0;
-    /* Some containers refuse this mount; the command then has no /proc. */
+    /* Some containers refuse this mount; the command then cannot read /proc. */
     if (ok && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid") == 0)
         (void)whit_landlock_allow_read(plan->ruleset, "/proc");
     return ok;
@@ -102,7 +103,7 @@ static bool set_limits(const whit_sandbox_limits *limits)
         limit(RLIMIT_NOFILE, 1024) && limit(RLIMIT_MEMLOCK, 1 << 20) && limit(RLIMIT_MSGQUEUE, 0);
 }
 
-/* Drops the capabilities of root, or of the owner of a namespace, before the program starts. */
+/* Drops all capabilities, which root and the owner of a namespace have, before the program starts. */
 static void drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -141,13 +142,13 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
 {
     const whit_sandbox_command *command = plan->command;
     whit_bind_to_parent(SIGKILL, keeper);
-    (void)setsid(); /* detaches from the terminal; the command leads the group that is killed with it */
+    (void)setsid(); /* new session: no terminal, and the command leads the process group that is killed at its end */
     for (int signal_number = 1; signal_number < 32; signal_number++) signal(signal_number, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(022);
-    (void)put_text("/proc/self/oom_score_adj", "1000", 4); /* the first process to be killed if memory runs out */
+    (void)put_text("/proc/self/oom_score_adj", "1000", 4); /* if memory runs out, the kernel kills this process first */
     if (chdir(command->folder) != 0) fail_step(plan, STEP_FOLDER);
     if (dup2(plan->empty, 0) < 0 || dup2(plan->output, 1) < 0 || dup2(plan->output, 2) < 0) fail_step(plan, STEP_START);
     if (!set_limits(plan->limits)) fail_step(plan, STEP_LIMITS);
@@ -159,7 +160,8 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
         if (listener < 0 || !send_descriptor(plan->listeners, listener)) fail_step(plan, STEP_FILTER);
         close(listener);
     }
-    /* Only the pipe for messages stays open, to report an error if the program cannot be executed; execve closes it. */
+    /* All descriptors above 2 are closed except the pipe for messages. It reports a program that cannot be executed; a
+     * successful execve closes it. */
     int words = plan->words;
     if (words > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)words - 1, 0u);
     (void)syscall(CALL_CLOSE_RANGE, (unsigned)words + 1, ~0u, 0u);
@@ -167,7 +169,7 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
     fail_step(plan, STEP_RUN);
 }
 
-/* Locates this process's command line in its memory; /proc shows it to everybody who may see the process. */
+/* The memory in which this process's command line is stored. /proc shows it to everybody who may see the process. */
 typedef struct command_line {
     char *text;
     size_t n_bytes;
@@ -181,7 +183,7 @@ static command_line find_command_line(void)
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0) close(fd);
     text[got > 0 ? got : 0] = 0;
-    /* The program's name is in parentheses and may contain any character, so only the last ")" ends it. */
+    /* The name of the program is in parentheses and may itself contain any character, so it ends at the last ")". */
     char *at = strrchr(text, ')');
     for (int field = 2; at && field < 48; field++) at = strchr(at + 1, ' ');
     if (!at || sscanf(at, "%lu %lu", &bounds[0], &bounds[1]) != 2 || bounds[1] < bounds[0]) return (command_line){0};
@@ -200,7 +202,7 @@ static void keep(const whit_child_plan *plan, int parent, command_line line)
         tell(plan, CHILD_NO_SPACES, errno, 0);
         _exit(0);
     }
-    /* the signal is not sent if the parent ended before prctl was called */
+    /* if the parent ended before the call of prctl, no signal comes, so this is checked here */
     if (poll(&ended_before, 1, 0) == 1) _exit(0);
     const pid_t keeper = getpid();
     int ready[2] = {-1, -1};
@@ -217,12 +219,12 @@ static void keep(const whit_child_plan *plan, int parent, command_line line)
         }
         become_command(plan, keeper);
     }
-    /* The keeper is visible to the command, so its command line (which may contain a task or an address) is cleared
-     * before the command starts. */
+    /* The command can see the keeper process. The keeper's command line, which may contain a task or an address, is
+     * therefore cleared before the command starts. */
     if (line.n_bytes) memset(line.text, 0, line.n_bytes);
     close(ready[0]);
     close(ready[1]);
-    /* Readers wait until all writers have closed the pipe, so the keeper must not keep it open. */
+    /* Readers of a pipe wait until every writer has closed it, so the keeper must not hold it open. */
     close(plan->output);
     close(plan->listeners);
     tell(plan, CHILD_STARTED, child, 0);
@@ -231,7 +233,7 @@ static void keep(const whit_child_plan *plan, int parent, command_line line)
         if (ended != child && (ended > 0 || errno == EINTR)) continue;
         kill(-child, SIGKILL);
         tell(plan, CHILD_ENDED, status, 0);
-        _exit(0); /* in a PID namespace this ends all processes */
+        _exit(0); /* in a PID namespace the keeper is process 1, whose end ends all processes */
     }
 }
 
@@ -239,7 +241,8 @@ pid_t whit_child_start(const whit_child_plan *plan)
 {
     unsigned long spaces =
         plan->has_namespaces ? CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC : 0;
-    /* The descriptor shows, after the fork, whether this process has ended; getppid is always 0 in a PID namespace. */
+    /* After the fork the child polls this descriptor to see whether this process has ended. getppid would not tell,
+     * since it is always 0 in a PID namespace. */
     const int self = (int)syscall(CALL_PIDFD_OPEN, getpid(), 0u);
     const command_line line = find_command_line();
     pid_t child = (pid_t)syscall(SYS_clone, spaces | SIGCHLD, 0, 0, 0, 0);

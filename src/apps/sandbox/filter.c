@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Filters of system calls by libseccomp, which is loaded on first use. A filter is prepared before a fork and installed
- * after it. */
+ * Builds filters of system calls by libseccomp, which is loaded on first use. A filter is built before a fork and
+ * installed after it. */
 #include "sandbox/walls.h"
 #include "whit_config.h"
 
@@ -13,7 +13,8 @@
 
 int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool for_all)
 {
-    /* If a thread cannot apply the filter, the call fails with ESRCH instead of returning the thread's number. */
+    /* TSYNC_ESRCH: if another thread cannot apply the filter, the call fails with ESRCH instead of returning that
+     * thread's number. */
     unsigned flags = is_watched ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
     if (for_all) flags |= SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH;
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
@@ -79,7 +80,7 @@ static bool is_wanted(const whit_call *call, const whit_filter_wants *wants)
     case CALL_GROUP: return !wants->has_namespaces;
     case CALL_WATCH:
     case CALL_LIMIT: return true;
-    case CALL_REQUEST: return false; /* add_requests handles these */
+    case CALL_REQUEST: return false; /* add_requests adds the rules for ioctl */
     case CALL_SOCKET: return !wants->may_connect;
     case CALL_START: return wants->is_watched || !wants->may_start;
     default: return wants->is_watched;
@@ -96,8 +97,8 @@ static bool add_rules(const struct api *api, scmp_filter_ctx filter, const whit_
         int result = api->rule_add(filter, refuse, number, call->mask ? 1 : 0, &only);
         if (result != 0 && result != -EEXIST) return false;
     }
-    /* These are the flags of clone for new namespaces. clone3 has its flags in memory, where filters cannot read them;
-     * if it fails, libraries fall back to clone. */
+    /* The flags by which clone creates namespaces. clone3 (435) has its flags in memory, where filters cannot read
+     * them, so it fails with ENOSYS, and libraries then call clone. */
     static const uint64_t spaces[] = {0x00020000, 0x02000000, 0x04000000, 0x08000000,
                                       0x10000000, 0x20000000, 0x40000000};
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
@@ -110,9 +111,9 @@ static bool add_rules(const struct api *api, scmp_filter_ctx filter, const whit_
     return true;
 }
 
-/* Inserts instructions before libseccomp's program, which cannot contain an allow-list because its default is to allow:
- * an ioctl whose request is in whit_requests is allowed, any other ioctl is refused. The kernel also reads only 32 bits
- * of a request. */
+/* Appends instructions that run before those of libseccomp: an ioctl whose request is in whit_requests is allowed, any
+ * other ioctl is refused. libseccomp cannot express this list, because its default action here is to allow. Only the
+ * low 32 bits of a request are compared, as in the kernel. */
 static bool add_requests(const struct api *api, const whit_filter_wants *wants, whit_buf *code)
 {
     const uint32_t refuse = wants->is_watched ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM;
@@ -144,9 +145,9 @@ whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whi
                          "libseccomp (libseccomp.so.2) is not on this machine: install libseccomp2");
     scmp_filter_ctx filter = api.init(SCMP_ACT_ALLOW);
     int fd = memfd_create("filter", MFD_CLOEXEC);
-    /* A call with the numbers of another architecture (32-bit, x32) ends the process. */
+    /* A call with system call numbers of another architecture (32-bit, x32) kills the process. */
     bool ok = filter && fd >= 0 && api.attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0;
-    /* a binary tree; supported from libseccomp 2.5 on */
+    /* builds a binary tree; libseccomp before 2.5 does not support this */
     if (ok) (void)api.attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     ok = ok && add_rules(&api, filter, wants) && api.export_bpf(filter, fd) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
         add_requests(&api, wants, code);

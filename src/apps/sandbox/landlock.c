@@ -9,24 +9,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Numbers of the system calls, which are the same on every architecture. */
+/* System call numbers, which are the same on every architecture. */
 #define CALL_CREATE   444
 #define CALL_ADD      445
 #define CALL_RESTRICT 446
 
-/* Rights over files, in the order of their bits. */
+/* Access rights to files, by their bits. */
 #define RIGHT_EXECUTE (1ULL << 0)
 #define RIGHT_WRITE   (1ULL << 1)
 #define RIGHT_READ    (1ULL << 2)
 #define RIGHT_LIST    (1ULL << 3)
-#define RIGHTS_REMOVE (3ULL << 4) /* removing folders, and removing files */
+#define RIGHTS_REMOVE (3ULL << 4) /* removing folders (bit 4) and removing files (bit 5) */
 #define RIGHT_FOLDER  (1ULL << 7)
 #define RIGHT_FILE    (1ULL << 8)
 #define RIGHT_FIFO    (1ULL << 10)
 #define RIGHT_LINK    (1ULL << 12)
 #define RIGHT_REFER   (1ULL << 13)
 #define RIGHT_CUT     (1ULL << 14)
-#define RIGHT_DEVICE  (1ULL << 15) /* ioctl on devices */
+#define RIGHT_DEVICE  (1ULL << 15) /* ioctl on device files */
 
 #define RIGHTS_READING (RIGHT_EXECUTE | RIGHT_READ | RIGHT_LIST)
 #define RIGHTS_CHANGING                                                                                                \
@@ -81,7 +81,7 @@ static uint64_t rights_of(uint32_t abi)
     return (1ULL << n_rights) - 1;
 }
 
-/* Adds a rule for a path; returns false with errno on failure. */
+/* Adds a rule that allows these rights below a path; returns false with errno on failure. */
 static bool allow(int ruleset, const char *path, uint64_t rights)
 {
     struct stat info;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Makes calls for a command, in the folders that it may change, because Landlock has no hook for them: watches, and
- * changes of modes and times if the command has no namespaces of its own. The filter passes such calls on.
- *
- * The memory of the calling process is untrusted and may change at any time. It only selects a file below those
- * folders: the file is opened from the folder's descriptor, by a walk that neither leaves the folder nor crosses a
- * mount, and changed by its own descriptor. Files from elsewhere cannot be in these folders under another name, because
- * Landlock refuses to link and to move them. */
+ * Makes some system calls in place of a command's process, for files in the folders that the command may change,
+ * because Landlock has no hook for these calls: watches (inotify_add_watch), and changes of modes and times if the
+ * command has no namespaces. The filter passes such calls on to this process.
+ * | The memory of the calling process is untrusted and may change at any time. It only selects a file below the
+ * writable folders: the file is opened from the folder's descriptor, by a walk that neither leaves the folder nor
+ * crosses a mount, and then changed by its descriptor. A file from elsewhere cannot have a second name in these
+ * folders, because Landlock refuses to link or move it into them. */
 #include "sandbox/walls.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define CALL_PIDFD_GETFD 438
 #define SET_IDS          ((uint64_t)(S_ISUID | S_ISGID))
 
-/* Returns the path of a file relative to the folder, or NULL if the file is not below the folder. */
+/* Returns the path relative to the folder, "." for the folder itself, or NULL if the path is not in the folder. */
 static const char *below(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
@@ -40,7 +40,7 @@ static bool read_link(const char *link, char target[PATH_MAX])
     return *target == '/';
 }
 
-/* Opens (O_PATH) a path below one of the folders; returns -1 with errno on failure. */
+/* Opens a path in one of the folders with O_PATH; returns -1 with errno on failure, EPERM if it is in none of them. */
 static int open_path(const whit_writable *folders, size_t n, const char *path, bool no_follow)
 {
     const struct open_how how = {.flags = O_PATH | O_CLOEXEC | (no_follow ? O_NOFOLLOW : 0),
@@ -53,8 +53,8 @@ static int open_path(const whit_writable *folders, size_t n, const char *path, b
     return -1;
 }
 
-/* Opens (O_PATH) the file that the process has open as descriptor `number`, if it is inside one of the folders;
- * otherwise returns -1 with errno. */
+/* Opens with O_PATH the file that the process has open as descriptor `number`. Returns -1 with errno on failure, EPERM
+ * if the file is in none of the folders. */
 static int open_number(const whit_writable *folders, size_t n, pid_t pid, int number)
 {
     char link[64], path[PATH_MAX];
@@ -138,7 +138,7 @@ int whit_proxy_change(const whit_writable *folders, size_t n, const struct secco
     return failure;
 }
 
-/* Returns the process of a thread; -1 if it has ended. */
+/* Returns the process number of a thread; -1 if the thread has ended. */
 static pid_t find_process(pid_t thread)
 {
     char path[64], line[128];

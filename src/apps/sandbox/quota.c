@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Memory is counted first by each process's resident pages, which is cheap but counts shared pages once per process.
- * Only if that sum exceeds the limit, it is counted by each process's share of these pages (smaps_rollup). A deleted
- * file that is still open uses disk space, or memory (memfd), without a name: it is found by the descriptors of the
- * processes.
- *
- * Folders are walked a few thousand names at a time, round after round, so that a large tree causes no delay. Usage
- * that this misses or finds too late is limited by the free space of the disk and of memory. */
+ * Counts memory first by each process's resident pages, which is cheap but counts shared pages once per process. Only
+ * if that sum exceeds the limit, memory is counted by each process's share of its pages (smaps_rollup). A deleted file
+ * that is still open has no name, but uses disk space or (memfd) memory: it is found through the open descriptors of
+ * the processes.
+ * | Folders are walked a few thousand names per call, round after round, so that a large tree causes no delay. Use that
+ * this misses or finds too late is limited by the remaining free space of the disk and of memory. */
 #include "sandbox/quota.h"
 #include "base/items.h"
 
@@ -21,7 +20,7 @@
 #define FOLDERS_DEEP    200
 #define NAMES_A_LOOK    4096
 #define FOLDERS_MAX     16
-#define LOST_MAX        4096 /* maximum number of deleted files that are remembered, so that each counts once */
+#define LOST_MAX        4096 /* maximum number of deleted files that one check remembers, to count each only once */
 #define FREE_DISK_MAX   ((uint64_t)1 << 30)
 #define FREE_MEMORY_MAX ((uint64_t)256 << 20)
 
@@ -39,20 +38,21 @@ struct whit_quota {
     uint64_t disk_free[FOLDERS_MAX], disk_floor[FOLDERS_MAX], names_floor[FOLDERS_MAX], memory_floor;
     dev_t devices[FOLDERS_MAX];
     size_t n_folders;
-    whit_buf processes; /* struct process[] */
-    /* The walk: open folders, outermost first; number of bytes in the round so far, and in the last complete round. */
+    whit_buf processes; /* array of struct process */
+    /* The walk through the folders: open folders, outermost first; index of the next folder; bytes counted in this
+     * round, and in the last complete round. */
     DIR *open[FOLDERS_DEEP];
     size_t n_open, at_folder;
     uint64_t walked_bytes, disk_bytes;
     bool is_too_deep;
-    /* The processes used too much memory at the last check. One check is not enough: until a process executes its
-     * program, it shares the memory of the process that forked it, which is whit's own. */
+    /* The last check found too much memory in use. The command is ended only after two such checks in a row: until a
+     * new process executes its program, it shares the memory of the process that forked it, which is whit's own. */
     bool was_over;
     struct lost_file lost[LOST_MAX];
     size_t n_lost;
 };
 
-/* ---- the machine ------------------------------------------------------------------------------- */
+/* ---- use of the machine ------------------------------------------------------------------------ */
 
 static uint64_t available_memory(void)
 {
@@ -125,7 +125,7 @@ static pid_t read_parent(const char *pid)
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0) close(fd);
     text[got > 0 ? got : 0] = 0;
-    const char *rest = strrchr(text, ')'); /* the program's name may contain any character */
+    const char *rest = strrchr(text, ')'); /* the program's name, before the last ')', may contain any character */
     return rest && sscanf(rest, ") %*c %d", &parent) == 1 ? (pid_t)parent : -1;
 }
 
@@ -135,7 +135,7 @@ static int compare_processes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Lists all processes and marks the descendants of `keeper`; returns their number. */
+/* Lists all processes of the machine and marks the descendants of `keeper`; returns the number of these. */
 static size_t find_processes(whit_quota *quota, pid_t keeper)
 {
     size_t n_own = 0;
@@ -166,7 +166,8 @@ static size_t find_processes(whit_quota *quota, pid_t keeper)
     return n_own;
 }
 
-/* Returns the sum of lines "NAME: n kB" of a file of a process, in bytes. */
+/* Returns the sum of the lines "NAME: n kB" of the process's file in /proc, in bytes; lines: their beginnings
+ * "NAME:". */
 static uint64_t sum_lines(pid_t pid, const char *name, const char *const *lines)
 {
     char path[64], line[128];
@@ -197,7 +198,8 @@ static bool is_new(whit_quota *quota, const struct stat *info)
     return true;
 }
 
-/* Adds new unlinked files that a process has open to the sums of disk or memory. */
+/* Adds the sizes of deleted files that a process has open to *disk or *memory, unless the check has counted them
+ * already. */
 static void add_lost_files(whit_quota *quota, pid_t pid, uint64_t *disk, uint64_t *memory)
 {
     char path[64];
@@ -230,7 +232,8 @@ static bool open_below(whit_quota *quota, int folder, const char *name)
     return opened != NULL;
 }
 
-/* Walks the next names; at the end of a round its sum is stored, and the next round begins. */
+/* Walks up to NAMES_A_LOOK names further. At the end of a round stores its sum in disk_bytes; the next call begins a
+ * new round. */
 static void walk_on(whit_quota *quota)
 {
     for (size_t n_names = 0; n_names < NAMES_A_LOOK && quota->n_folders;) {
@@ -256,14 +259,14 @@ static void walk_on(whit_quota *quota)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        /* A file with several names counts in equal parts for each of them. */
+        /* A file with several names counts for each name with an equal part of its size. */
         quota->walked_bytes +=
             (uint64_t)info.st_blocks * 512 / (info.st_nlink && !S_ISDIR(info.st_mode) ? info.st_nlink : 1);
         if (S_ISDIR(info.st_mode)) (void)open_below(quota, dirfd(folder), entry->d_name);
     }
 }
 
-/* ---- a look ------------------------------------------------------------------------------------ */
+/* ---- a check ----------------------------------------------------------------------------------- */
 
 static bool has_room(const whit_quota *quota, char *over, size_t over_bytes)
 {
@@ -272,7 +275,7 @@ static bool has_room(const whit_quota *quota, char *over, size_t over_bytes)
     for (size_t i = 0; i < quota->n_folders; i++) {
         if (statvfs(quota->folders[i], &disk) != 0) continue;
         const uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
-        /* Folders that are too deep are not walked. For them, the loss of free disk space counts, whatever its
+        /* Folders nested too deeply are not counted. Then the decrease of the disk's free space counts, whatever its
          * cause. */
         if (quota->is_too_deep && room < quota->disk_free[i] &&
             quota->disk_free[i] - room > quota->limits->disk_bytes) {

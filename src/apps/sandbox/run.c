@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Runs a command in the sandbox and ends its processes afterwards. */
+ * Runs a command in the sandbox and ends its remaining processes afterwards. */
 #include "sandbox/child.h"
 #include "sandbox/quota.h"
 
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define SECOND_NS   1000000000ull
-#define LOOK_NS     (SECOND_NS / 5) /* time between two checks of what the processes use together */
+#define LOOK_NS     (SECOND_NS / 5) /* time between two checks of the resources that all processes use together */
 #define VARIABLES   64
 #define NO_LANDLOCK "the kernel has no Landlock (or it is not among the security modules that it was started with)"
 #define NO_SECCOMP  "libseccomp is missing, or the kernel takes no filters"
@@ -28,7 +28,7 @@
 #define NO_CUTS                                                                                                        \
     "this user gets no name spaces, and without them only Landlock of Linux 6.2 or newer keeps a command from "        \
     "emptying files"
-#define LANDLOCK_CUTS 3 /* the first ABI that refuses truncate(); read-only mounts of namespaces refuse it, too */
+#define LANDLOCK_CUTS 3 /* first Landlock ABI that restricts truncate(); without it, only read-only mounts do */
 
 struct run {
     const whit_sandbox_command *command;
@@ -135,7 +135,7 @@ static void end_all(struct run *r)
     if (r->plan.has_namespaces) kill(r->keeper, SIGKILL);
 }
 
-/* Reads the next message of the keeper; returns false at the end of the pipe. */
+/* Reads the keeper's next message and records it in `r`; returns false at the end of the pipe. */
 static bool take_word(struct run *r, whit_status *status, whit_error *error)
 {
     whit_child_word word;
@@ -157,7 +157,8 @@ static bool take_word(struct run *r, whit_status *status, whit_error *error)
     return true;
 }
 
-/* Reads a piece of the output and stores as much as the limits allow; returns false at the end of the output. */
+/* Reads a piece of the output, and stores as much of it as output_bytes allows; returns false at the end of the
+ * output. */
 static bool take_output(struct run *r)
 {
     char piece[65536];
@@ -189,7 +190,7 @@ static whit_status attend(struct run *r, whit_error *error)
             r->result->timed_out = r->result->timed_out || now >= end;
             r->result->was_cancelled = r->result->was_cancelled || cancelled;
             end_all(r);
-            /* Kills again, because the command may not have reported its process number the first time. */
+            /* The next round kills again, because the command may not have reported its process number yet. */
             kill_at = now + SECOND_NS / 10;
         }
         if (poll(look, 4, 100) < 0 && errno != EINTR) return whit_fail_errno(error, "a command", "wait for its output");
@@ -202,7 +203,7 @@ static whit_status attend(struct run *r, whit_error *error)
         if ((look[3].revents & POLLHUP) && !(look[3].revents & POLLIN)) close_fd(&r->listener);
         if (look[1].revents && !take_output(r)) close_fd(&r->output[0]);
         if (look[0].revents && !take_word(r, &status, error)) close_fd(&r->words[0]);
-        /* A process that left its group could keep the output open for ever. */
+        /* Without this, a process that has left its group could keep the output open for ever. */
         if (r->words[0] < 0 && r->output[0] >= 0 && !look[1].revents) break;
     }
     r->result->wall_ns = whit_now_ns() - start;
@@ -227,7 +228,8 @@ static whit_status start_run(struct run *r, whit_error *error)
     int ignored;
     while (waitpid(r->keeper, &ignored, 0) < 0 && errno == EINTR) {
     }
-    if (status == WHIT_OK && !r->ended && !r->no_spaces) { /* the keeper was killed before it could report */
+    if (status == WHIT_OK && !r->ended && !r->no_spaces) { /* the keeper was killed before it reported the command's
+                                                            * end */
         r->result->status = -1;
         r->result->signal = SIGKILL;
     }
@@ -301,7 +303,8 @@ void whit_sandbox_probe(whit_sandbox_support *support)
     *support = (whit_sandbox_support){.landlock_abi = whit_landlock_abi()};
     if (!support->landlock_abi || !whit_filter_is_here()) return;
     support->holds = whit_sandbox_run(&command, &result, &error) == WHIT_OK && result.status == 0;
-    /* With an ABI before LANDLOCK_CUTS the test may fail because of Landlock, so it says nothing about filters. */
+    /* Before LANDLOCK_CUTS the test command may have failed for lack of Landlock rights, which says nothing about
+     * filters. */
     support->seccomp = support->holds || support->landlock_abi < LANDLOCK_CUTS;
     support->namespaces = support->holds && result.is_spaced;
     whit_sandbox_result_free(&result);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Listens to a command's filter (seccomp user notification), refuses calls and records them.
- *
- * Paths are read from the memory of the calling process, which may change them at once, so they are only used for the
+ * Answers the calls that a command's filter sends to its listener (seccomp user notification): refuses and records
+ * them, or lets them continue.
+ * | Paths are read from the memory of the calling process, which may change them at once, so they are only used for the
  * list of refused accesses. Landlock and the mounts decide about accesses. Calls about which neither decides are made
- * by proxy.c for the process: watches, and changes of modes and times if the command has no mounts of its own. */
+ * by proxy.c in place of the process: watches, and changes of modes and times if the command has no namespaces. */
 #include "sandbox/walls.h"
 
 #include "base/plain.h"
@@ -23,13 +23,13 @@
 #define NOTES_MAX    200
 
 struct whit_watch {
-    const whit_call *calls[CALL_NUMBERS]; /* the first entry for each number */
+    const whit_call *calls[CALL_NUMBERS]; /* first entry of whit_calls for each system call number */
     bool may_connect;
-    char *roots[64]; /* resolved paths, of which the first n_writable may be changed */
+    char *roots[64]; /* resolved paths that may be accessed; the first n_writable of them may be changed */
     size_t n_roots, n_writable;
-    whit_writable folders[64]; /* the command's writable folders: the first n_folders of `roots` */
+    whit_writable folders[64]; /* descriptors of the first n_folders of `roots`, which are the folders in rules.write */
     size_t n_folders;
-    char last[PATH_MAX + 80]; /* last recorded line; a repetition is counted, but not recorded again */
+    char last[PATH_MAX + 80]; /* the last recorded line: the same access is not recorded or counted twice in a row */
 };
 
 static bool add_root(whit_watch *watch, const char *path)
@@ -87,7 +87,7 @@ static void note(whit_watch *watch, whit_sandbox_result *result, const char *lin
 
 bool whit_watch_read_text(pid_t pid, uint64_t address, char *text, size_t room)
 {
-    for (size_t n = 0; n < room;) { /* reads to the end of each page, because the next page may not be mapped */
+    for (size_t n = 0; n < room;) { /* reads page by page, because the page after the string may not be mapped */
         size_t piece = 4096 - (address + n) % 4096;
         if (piece > room - n) piece = room - n;
         struct iovec to = {text + n, piece}, from = {(void *)(uintptr_t)(address + n), piece};
@@ -105,7 +105,7 @@ static bool read_link(const char *path, char *target)
     return n > 0;
 }
 
-/* Resolves a path, following links; for a file that does not exist, resolves its folder and appends its name. */
+/* Resolves a path and follows links. If the file does not exist, resolves its folder and appends the file's name. */
 static bool resolve_path(const char *path, char *out)
 {
     char own[64], copy[PATH_MAX * 2 + 2];
@@ -133,7 +133,7 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, n) == 0 && (!path[n] || path[n] == '/' || n == 1);
 }
 
-/* Returns whether the path leads outside the allowed folders; such a path is recorded. */
+/* Returns whether the path of a call is outside the allowed folders, and records the call if it is. */
 static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
                          whit_sandbox_result *result)
 {
@@ -143,7 +143,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     int folder = of->folder_at < 0 ? AT_FDCWD : (int)call->data.args[of->folder_at];
     if (!*text && folder == AT_FDCWD) return false;
     if (*text == '/') {
-        /* The command has its own /proc, which lists only its own processes. */
+        /* These paths are different for this process than for the calling one, so they are not checked. */
         if (is_below(text, "/proc/self") || is_below(text, "/proc/thread-self")) return false;
         snprintf(joined, sizeof joined, "%s", text);
     } else {
@@ -154,7 +154,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
         if (!read_link(link, base) || *base != '/') return false;
         snprintf(joined, sizeof joined, "%s/%s", base, text);
     }
-    if (!resolve_path(joined, at)) return false; /* the folder does not exist, so there is nothing to refuse */
+    if (!resolve_path(joined, at)) return false; /* the folder does not exist, so no access was refused */
     for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++)
         if (is_below(at, watch->roots[i])) return false;
     char line[sizeof watch->last];
@@ -163,7 +163,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     return true;
 }
 
-/* Makes the call for the process and answers with its result. */
+/* Makes the call in place of the process, and puts its result into `answer`. */
 static void make_call(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of,
                       whit_sandbox_result *result, struct seccomp_notif_resp *answer)
 {
@@ -176,9 +176,9 @@ static void make_call(whit_watch *watch, const struct seccomp_notif *call, const
     answer->val = value;
 }
 
-/* Checks the process that a call affects; returns 0, or the errno with which the call fails. The command is one process
- * group, which its processes cannot leave. Arguments are read from saved registers, so they cannot change before the
- * call resumes. */
+/* Returns 0 if the process that a call affects belongs to the command, otherwise the errno with which the call must
+ * fail. All processes of a command are in one process group, which they cannot leave. Arguments are copies of
+ * registers, so the caller cannot change them before the call resumes. */
 static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
 {
     const pid_t target = (pid_t)call->data.args[of->kind == CALL_LIMIT ? 0 : of->path_at],
@@ -192,7 +192,7 @@ static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
     return its < 0 ? ESRCH : EPERM;
 }
 
-/* Decides the answer to one intercepted call. */
+/* Sets the answer to one intercepted call. */
 static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sandbox_result *result,
                   struct seccomp_notif_resp *answer)
 {
@@ -230,16 +230,17 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
     if (!goes_on) note(watch, result, line);
     if (goes_on)
         answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    else /* programs that copy attributes accept a file system without attributes */
+    else /* EOPNOTSUPP: programs that copy attributes accept a file system without attributes */
         answer->error = strstr(line, "setxattr") ? -EOPNOTSUPP : -EPERM;
 }
 
-/* _IOW('!', 4, u64) of Linux 6.6: the caller and the listener alternate on one core, without a wake-up. */
+/* _IOW('!', 4, u64) of Linux 6.6, SECCOMP_IOCTL_NOTIF_SET_FLAGS: caller and listener alternate on one core, which saves
+ * a wake-up. */
 #define SET_FLAGS _IOW('!', 4, uint64_t)
 
 void whit_watch_begin(int listener)
 {
-    (void)ioctl(listener, SET_FLAGS, 1ul); /* kernels before 6.6 lack this option and work without it */
+    (void)ioctl(listener, SET_FLAGS, 1ul); /* kernels before 6.6 lack this option, which only makes calls faster */
 }
 
 bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *result)
@@ -249,6 +250,6 @@ bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *res
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) return errno == EINTR || errno == ENOENT;
     answer.id = call.id;
     judge(watch, &call, result, &answer);
-    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* the caller may have ended meanwhile */
+    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* fails if the calling process has ended meanwhile */
     return true;
 }
