@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Controls access: checks API keys, refuses requests from pages of other sites, and answers the browser's questions
- * about other origins (CORS). */
+ * Controls access: checks API keys, refuses requests from pages of other sites, and answers CORS requests of
+ * browsers. */
 #include "server/access.h"
 
 #include "base/clock.h"
@@ -28,7 +28,8 @@ static void free_keys(whit_keys *keys)
     *keys = (whit_keys){.n = 0};
 }
 
-/* Adds the key text[0..n) with its name. `place` names the file or option in error messages. */
+/* Adds the key text[0..n) with its name; only its hash is stored. `place` names the file or option in error
+ * messages. */
 static whit_status add_key(whit_keys *keys, const char *place, const char *name, size_t n_name, const char *text,
                            size_t n, whit_error *error)
 {
@@ -49,13 +50,16 @@ static whit_status add_key(whit_keys *keys, const char *place, const char *name,
     return WHIT_OK;
 }
 
-/* Returns whether a name and a key seem to be exchanged, as in a file for the other option. If they were accepted, the
- * public name would open the server, and the secret key would stand in its log. Keys begin with "sk-" by custom. */
+/* Returns whether a line seems to have its name and key in the wrong order, as in a file for the other option.
+ * Accepting it would make the public name a key, and would write the secret key to the log. Keys usually begin with
+ * "sk-". */
 static bool are_exchanged(const char *name, size_t n_name, const char *key, size_t n_key)
 {
     enum { NAME_USUAL_BYTES = 24, KEY_SHORT_BYTES = 16 };
     bool is_name_key = n_name > 3 && !memcmp(name, "sk-", 3), is_key_key = n_key > 3 && !memcmp(key, "sk-", 3);
-    bool is_long_name = n_name >= NAME_USUAL_BYTES && n_name < WHIT_KEY_NAME_BYTES; /* a longer one is refused */
+    bool is_long_name = n_name >= NAME_USUAL_BYTES && n_name < WHIT_KEY_NAME_BYTES; /* add_key refuses a name of
+                                                                                     * WHIT_KEY_NAME_BYTES or more in
+                                                                                     * any case */
     return (is_name_key && !is_key_key) || (is_long_name && n_key < KEY_SHORT_BYTES);
 }
 
@@ -66,7 +70,7 @@ static whit_status refuse_exchanged(const char *path, const char *name, size_t n
                      (int)(n_name < 40 ? n_name : 40), name, wanted);
 }
 
-/* Adds the key of a line: "KEY" or "NAME KEY". Keys hold no blanks (RFC 6750, token68). */
+/* Adds the key of a line of --api-key-file: "KEY" or "NAME KEY". Keys contain no blanks (RFC 6750, token68). */
 static whit_status add_line(whit_keys *keys, const whit_server_options *options, const char *path, const char *line,
                             whit_error *error)
 {
@@ -85,7 +89,7 @@ static whit_status add_line(whit_keys *keys, const whit_server_options *options,
                     : add_key(keys, path, "", 0, word, n, error);
 }
 
-/* Returns whether a key's list of models names this one of the server's models or adapters. */
+/* Returns whether the server can have a model or adapter of this name. */
 static bool is_served(const whit_server_options *options, const char *name, size_t n)
 {
     for (size_t i = 0; i < options->n_models; i++)
@@ -108,7 +112,7 @@ static whit_status check_models(const whit_server_options *options, const char *
     return WHIT_OK;
 }
 
-/* Adds the key of a line of --keys: KEY NAME MODELS RATE, of which the last three words may be absent. */
+/* Adds the key of a line of --keys: KEY NAME MODELS RATE. The last three words may be missing. */
 static whit_status add_row(whit_keys *keys, const whit_server_options *options, const char *path, const char *line,
                            whit_error *error)
 {
@@ -152,7 +156,7 @@ static whit_status read_file_keys(const whit_server_options *options, FILE *file
     const size_t n_before = keys->n;
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && fgets(line, sizeof line, file)) {
-        /* The line is refused, because the rest of a long line would be read as another key. */
+        /* An overlong line is refused, because its rest would be read as another key. */
         if (strlen(line) + 1 == sizeof line && line[sizeof line - 2] != '\n')
             status = whit_fail(error, WHIT_ERROR_LIMIT,
                                "%s: more keys or longer ones than possible: at most %d keys of %d bytes each", path,
@@ -167,7 +171,7 @@ static whit_status read_file_keys(const whit_server_options *options, FILE *file
                               : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: contains no key: write one a line", path);
 }
 
-/* These are the files of keys that the options may name. */
+/* The files with keys that the options may name. */
 enum { KEY_FILES_MAX = 2 };
 struct key_file {
     const char *path;
@@ -182,15 +186,15 @@ static size_t list_key_files(const whit_server_options *options, struct key_file
     return n;
 }
 
-/* Reads the keys of all options. With `again`, which means that the server already runs, the files are opened by the
- * process that opens files for the sandbox. On failure the caller frees the keys that were read. */
+/* Reads the keys of all options. With `again`, when the server is already in its sandbox, a helper process opens the
+ * files. On failure the caller frees the keys that were read. */
 static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys, whit_error *error)
 {
     const whit_server_options *options = site->options;
     struct key_file files[KEY_FILES_MAX];
     const size_t n_files = list_key_files(options, files);
     for (size_t i = 0; i < n_files; i++) {
-        /* The file is opened here when the server starts, because it may be a pipe of the shell. */
+        /* The server's first reading opens the file here, because it may be a pipe of the shell. */
         FILE *file = again ? NULL : fopen(files[i].path, "re");
         if (again)
             WHIT_TRY(whit_opener_open(site->key_fd, i, files[i].path, &file, error));
@@ -200,7 +204,8 @@ static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys,
         fclose(file);
         WHIT_TRY(status);
     }
-    for (size_t i = 0; i < options->n_keys; i++) /* llama.cpp's option also takes one key or a list */
+    for (size_t i = 0; i < options->n_keys; i++) /* --api-key may be repeated and, as in llama.cpp, be a comma-separated
+                                                  * list */
         for (const char *at = options->keys[i]; *at; at += *at == ',') {
             size_t n = strcspn(at, ",");
             if (n) WHIT_TRY(add_key(keys, "--api-key", "", 0, at, n, error));
@@ -220,7 +225,7 @@ whit_status whit_access_start(whit_site *site, whit_error *error)
     return n ? whit_opener_start(paths, n, &site->key_fd, error) : WHIT_OK;
 }
 
-/* Refuses a --cors that no browser sends: an origin has a scheme and no path (RFC 6454, 7). */
+/* Refuses a value of --cors that no browser sends: an origin has a scheme and no path (RFC 6454, 7). */
 static whit_status check_origin(const char *origin, whit_error *error)
 {
     const char *host = strstr(origin, "://");
@@ -249,7 +254,7 @@ void whit_access_free(whit_site *site)
     site->keyring = NULL;
 }
 
-/* Returns the key with this hash, or NULL. The caller must hold the keyring's lock. */
+/* Returns the key whose hash begins with these 8 bytes, or NULL. The caller must hold the keyring's lock. */
 static struct whit_key *find_key(const whit_keys *keys, uint64_t key)
 {
     for (size_t i = 0; i < keys->n; i++)
@@ -269,7 +274,7 @@ void whit_access_reload(whit_site *site)
         return;
     }
     pthread_rwlock_wrlock(&site->keyring->lock);
-    for (size_t i = 0; i < keys.n; i++) { /* a reload keeps the count of the key's current minute */
+    for (size_t i = 0; i < keys.n; i++) { /* a key that existed before keeps its count of requests */
         uint64_t hash;
         memcpy(&hash, keys.items[i].hash, sizeof hash);
         const struct whit_key *same = find_key(&site->keyring->keys, hash);
@@ -288,7 +293,7 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     if (!other) other = whit_web_header(request, "X-Goog-Api-Key");
     uint8_t hash[32];
     bool ok = false;
-    /* The scheme's letters may be of either case (RFC 9110, 11.1). */
+    /* "Bearer" may be written in either case (RFC 9110, 11.1). */
     if (given && !strncasecmp(given, "Bearer ", 7))
         given = given + 7;
     else if (other)
@@ -300,7 +305,7 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     const size_t n_keys = site->keyring->keys.n;
     for (size_t i = 0; i < n_keys; i++) ok |= sodium_memcmp(hash, site->keyring->keys.items[i].hash, sizeof hash) == 0;
     pthread_rwlock_unlock(&site->keyring->lock);
-    *key = 0; /* an unchecked key gives no right to a place in the queue */
+    *key = 0; /* a wrong key must not count as a requester of its own in the queue */
     if (ok) memcpy(key, hash, sizeof *key);
     return ok || !n_keys;
 }
@@ -363,9 +368,9 @@ void whit_key_refuse_model(whit_web_reply *reply)
     whit_api_fail(reply, 403, "permission_error", "model", "this key may not use that model or adapter");
 }
 
-/* Moves due_ns, the time at which the key's requests so far would be finished at its rate, by a request's share of a
- * minute. Returns 0, or the number of seconds to wait if that time would be more than a minute away. This is the
- * generic cell rate algorithm, by which a key may use its whole minute at once. */
+/* Counts one more request. Returns 0, or the number of seconds to wait if the key's requests of a minute are used up.
+ * By the generic cell rate algorithm: due_ns is the time at which all requests so far would be finished at the key's
+ * rate, and may be at most a minute from now. A key may thus use its requests of a minute at once. */
 static uint64_t count_request(struct whit_key *key)
 {
     const uint64_t minute_ns = 60000000000u, now_ns = whit_now_ns();
@@ -393,24 +398,24 @@ bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply)
     return false;
 }
 
-/* ---- pages of other sites ------------------------------------------------------------------------ */
+/* ---- pages from other sites ---------------------------------------------------------------------- */
 
-/* Returns the number of bytes of a name or an address before its port. */
+/* Returns the number of bytes before the port of a host, which is a name or an address; without the "]" of IPv6. */
 static size_t name_bytes(const char *host)
 {
     return *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
 }
 
-/* Returns whether the n bytes of a name end in a dot and a name that is reserved. */
+/* Returns whether the first n bytes of `host` end in `ending`, and have at least one byte before it. */
 static bool ends_in(const char *host, size_t n, const char *ending)
 {
     const size_t n_end = strlen(ending);
     return n > n_end && !strncasecmp(host + n - n_end, ending, n_end);
 }
 
-/* Returns whether a host, with a port after it or without, is a name that the public name system can lead anywhere: it
- * has a dot, is no address, and does not end in one of the names that are reserved for machines and private networks
- * (RFC 6761 and ICANN's resolution on "internal", which containers use for the machine that they run on). */
+/* Returns whether a host, with or without a port, is a name that its owner can make resolve to any address. It is one
+ * if it has a dot, is no address, and does not end in a reserved name: ".localhost" (RFC 6761) or ".internal" (reserved
+ * by ICANN; containers use it for their host). */
 static bool is_public_name(const char *host)
 {
     static const char *const reserved[] = {".localhost", ".internal"};
@@ -421,7 +426,7 @@ static bool is_public_name(const char *host)
     return true;
 }
 
-/* Returns the host and port of an origin of http or https; NULL means that the origin has another scheme. */
+/* Returns the host and port of an origin with http or https; NULL for another scheme. */
 static const char *origin_host(const char *origin)
 {
     if (!strncasecmp(origin, "http://", 7)) return origin + 7;
@@ -429,32 +434,32 @@ static const char *origin_host(const char *origin)
     return NULL;
 }
 
-/* Returns whether the server trusts every client on this machine, which it does without a key and if no other machine
- * reaches it. A page of another site reaches such a server if its name was made to resolve to this machine (DNS
- * rebinding): the browser takes both for one site, so only the name reveals the page. */
+/* Returns whether the server trusts every client on this machine: it has no keys and is reachable from this machine
+ * only. Such a server can be attacked by a page whose name was made to resolve to this machine (DNS rebinding): the
+ * browser treats page and server as one site, so only the name reveals the attack. */
 static bool trusts_this_machine(const whit_site *site)
 {
     return site->is_local && !count_keys(site);
 }
 
-/* Returns whether a request without the header Sec-Fetch-Site comes from a page of another site. Browsers leave that
- * header out where a server on another machine is reached without TLS. Origins of this machine and of programs (app://)
- * are no sites. */
+/* Decides for a request without the header Sec-Fetch-Site whether a page of another site sent it. Browsers omit that
+ * header if the server is on another machine and has no TLS. Origins on this machine and of programs (app://) are
+ * allowed; the origin "null" is not. */
 static bool is_elsewhere(const char *origin, const char *host)
 {
     const char *named = origin ? origin_host(origin) : NULL;
     if (origin && !strcmp(origin, "null")) return true;
     if (!named || !host) return false;
     const size_t n = name_bytes(named);
-    /* A name may begin with "127." without being an address. */
+    /* A name may also begin with "127.", so all characters are checked. */
     const bool is_this_machine = (!strncmp(named, "127.", 4) && strspn(named, "0123456789.") >= n) ||
         !strncmp(named, "[::1]", 5) || (n == 9 && !strncasecmp(named, "localhost", n)) ||
         ends_in(named, n, ".localhost");
     return !is_this_machine && (n != name_bytes(host) || strncasecmp(named, host, n) != 0);
 }
 
-/* Returns whether a request's Host is a public name other than the name in --cors. Ports are not compared, because
- * proxies differ in whether they pass them on. */
+/* Returns whether the server trusts this machine and the request's Host is a public name that --cors does not allow.
+ * Ports are not compared, because some proxies remove them. */
 static bool is_foreign_host(const whit_site *site, const char *host)
 {
     const char *friend = site->options->cors_origin, *known;
@@ -478,8 +483,8 @@ bool whit_request_is_foreign(const whit_site *site, const whit_web_request *requ
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 
-/* Returns whether an origin may be repeated in a line that a person copies into a shell: its characters must be
- * printable, and no quotes. */
+/* Returns whether an origin may appear in a message that a user copies into a shell: its characters must be printable
+ * and no quotes. */
 static bool is_plain_origin(const char *origin)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:/[]_-";
@@ -511,9 +516,11 @@ bool whit_cors_answer(const whit_site *site, const whit_web_request *request, wh
         whit_reply_header(reply, "Access-Control-Expose-Headers", "X-Request-Id, request-id, Retry-After");
         return false;
     }
-    if (request->headers_only) return true; /* the second call, after the body, makes the reply */
-    /* Clients send headers of their own, such as x-stainless-lang or anthropic-version: only the key's header means
-     * anything here. */
+    if (request->headers_only)
+        return true; /* this is called for the headers and again after the body; the second call
+                                             * makes the reply */
+    /* All requested headers are allowed: clients send many of their own, such as x-stainless-lang or anthropic-version,
+     * and only the key's header has an effect here. */
     const char *wanted = whit_web_header(request, "Access-Control-Request-Headers");
     whit_reply_header(reply, "Access-Control-Allow-Headers",
                       wanted ? wanted : "Authorization, Content-Type, X-Api-Key");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Serves llama.cpp's GET and POST /lora-adapters, which list and set the strengths of adapters for requests that name
+ * Serves llama.cpp's GET and POST /lora-adapters: lists and sets the adapter strengths that apply to requests that name
  * no adapter. */
 #include <math.h>
 
@@ -11,7 +11,7 @@ void whit_adapters_get(whit_call *call)
 {
     const whit_site *site = call->site;
     json_t *list = json_array();
-    /* the reply leaves out the paths of files, so that no client learns them */
+    /* the paths of the files are omitted, since clients should not learn them */
     for (size_t k = 0; k < site->options->n_adapters; k++) {
         if (!whit_key_may_use(site, call->key, site->options->adapters[k].name)) continue;
         json_array_append_new(list,
@@ -29,7 +29,7 @@ void whit_adapters_set(whit_call *call)
         whit_api_fail(call->reply, 403, "permission_error", NULL, "this key may not set adapters for all requests");
         return;
     }
-    float strengths[WHIT_SERVER_MOST_ADAPTERS] = {0}; /* adapters that the list omits are switched off */
+    float strengths[WHIT_SERVER_MOST_ADAPTERS] = {0}; /* adapters that are not in the request's list get strength 0 */
     size_t n_on = 0;
     for (size_t i = 0; i < json_array_size(call->body); i++) {
         const json_t *one = json_array_get(call->body, i), *id = json_object_get(one, "id");

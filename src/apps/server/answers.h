@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Writes answers as JSON: complete, or as events while they are generated. */
+ * Writes answers as JSON: complete, or as a stream of events during generation. */
 #ifndef WHIT_SERVER_ANSWERS_H
 #define WHIT_SERVER_ANSWERS_H
 
 #include "server/ask.h"
 
-/* Waits for the end of the answers and replies, or starts a stream. Takes ownership of `ask`, which is the request. */
+/* Starts a stream if the request wants one; otherwise waits until all its answers are complete, and replies. Takes
+ * ownership of `ask`. */
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply);
 /* Returns the timings of the request's first answer, in llama.cpp's form. */
 json_t *whit_ask_timings(const whit_ask *ask);
-/* Appends an object's text without its closing brace, so that more members can follow. */
+/* Appends an object's JSON text without its closing brace, so that more members can be appended. */
 void whit_append_open(whit_buf *out, const json_t *object);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Makes jobs, which are answers to be generated, from requests for text in JSON. */
+ * Converts requests for generated text from JSON to jobs for the engine. */
 #include <math.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "server/json_text.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = WHIT_TOP_MAX, MOST_BIASES = 1024, BIAS_TEXT_BYTES = 256, MOST_EACH = 8 };
-/* These are the limits of a request's program: a slow program delays all requests in the same step. */
+/* Limits of a request's program, which runs for every token: a slow program delays all requests in the same step. */
 enum { PROGRAM_TEXT_BYTES = 64 << 10, PROGRAM_MS = 50, PROGRAM_BYTES = 16 << 20 };
 
-/* Reads the maximum number of tokens of an answer; a negative number means as many as fit. */
+/* Reads max_tokens or max_completion_tokens; a negative number means as many tokens as the context allows. */
 static bool read_most(const json_t *body, double *value, whit_web_reply *reply)
 {
     if (!whit_field_count(body, "max_tokens", -1, 1 << 30, value, reply) ||
@@ -64,7 +64,7 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
                  {"xtc_probability", &s->xtc_probability, 0, 1},
                  {"xtc_threshold", &s->xtc_threshold, 0, 1},
                  {"repeat_penalty", &s->repeat_penalty, 1e-3, 1e3},
-                 {"repetition_penalty", &s->repeat_penalty, 1e-3, 1e3}, /* vLLM's name of the parameter */
+                 {"repetition_penalty", &s->repeat_penalty, 1e-3, 1e3}, /* vLLM's name for repeat_penalty */
                  {"presence_penalty", &s->presence_penalty, -100, 100},
                  {"frequency_penalty", &s->frequency_penalty, -100, 100},
                  {"dynatemp_range", &s->dynatemp_range, 0, 100},
@@ -101,14 +101,14 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
         s->seed = (uint64_t)json_integer_value(own);
     else if (!json_is_real(own))
         s->seed = whit_now_ns() * 0x9E3779B97F4A7C15u;
-    else if (seed < 0) /* the number is a float, as sent by languages without integers, or it exceeds 63 bits */
+    else if (seed < 0) /* a float: the client's language has no integers, or the number exceeds 63 bits */
         s->seed = (uint64_t)(int64_t)seed;
     else
         s->seed = seed < 0x1p64 ? (uint64_t)seed : UINT64_MAX;
     return true;
 }
 
-/* Adds one bias to an answer: a number, or false, which forbids the token. */
+/* Adds the bias of one token. `value` is a number, or false, which forbids the token, as -100 does. */
 static bool add_bias(whit_job *job, uint32_t n_vocab, int64_t id, const json_t *value, whit_web_reply *reply)
 {
     double bias = NAN;
@@ -127,7 +127,7 @@ static bool add_bias(whit_job *job, uint32_t n_vocab, int64_t id, const json_t *
     return true;
 }
 
-/* Adds a bias for each token of a text, as llama.cpp does. */
+/* Adds the bias to each token of a text, as llama.cpp does. */
 static bool add_text_bias(const whit_api *api, whit_job *job, const char *text, const json_t *value,
                           whit_web_reply *reply)
 {
@@ -142,8 +142,8 @@ static bool add_text_bias(const whit_api *api, whit_job *job, const char *text, 
     return true;
 }
 
-/* Reads the biases of tokens: an object {"ID": BIAS}, or llama.cpp's list of pairs [ID, BIAS]. In both a text may stand
- * in place of the id. */
+/* Reads the biases of tokens from "logit_bias": an object {"ID": BIAS}, or llama.cpp's list of pairs [ID, BIAS]. In
+ * both, a text may replace the id. */
 static bool read_biases(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *biases = json_object_get(body, "logit_bias");
@@ -206,12 +206,12 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
     return !own || add_stop(job, own, strlen(own)) || whit_api_fail_memory(reply);
 }
 
-/* A compiled grammar takes GRAMMAR_BYTES of memory and GRAMMAR_TEXT_BYTES per byte of its text. This is an estimate,
- * measured with an enum of 90,000 words; masks take the larger part of the memory of small grammars. */
+/* Estimated memory of a compiled grammar: GRAMMAR_BYTES, plus GRAMMAR_TEXT_BYTES per byte of its text. Measured with an
+ * enum of 90,000 words. Most of the memory of a small grammar is for its token masks. */
 enum { GRAMMAR_BYTES = 12 << 20, GRAMMAR_TEXT_BYTES = 8 };
 
-/* Compiles the grammar that all answers of the request share, from the members response_format, json_schema
- * (llama.cpp's) or grammar, or from the calls. Each job begins with its own state of the grammar. */
+/* Compiles the grammar that all answers of the request follow. It comes from response_format, json_schema (llama.cpp's)
+ * or grammar, or is made for the calls of tools. Each job has its own state in the grammar. */
 static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *reply)
 {
     const json_t *format, *grammar, *schema = json_object_get(body, "json_schema");
@@ -232,7 +232,7 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     }
     if (json_is_null(schema)) schema = NULL;
     bool object = type && !strcmp(type, "json_object") && !schema;
-    /* the answer consists of calls, or of a text in the wanted form */
+    /* an answer then consists of calls, or of a text that follows the schema */
     bool calls = ask->calls.is_held || (ask->tools && (schema || object));
     ask->is_formed = (schema || object) && !calls;
     if (!object && !schema && !gbnf && !calls) return true;
@@ -278,7 +278,7 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     return false;
 }
 
-/* Begins an answer that is constrained by the request's grammar. */
+/* Opens the job's own state in the request's grammar, if the request has one. */
 static bool open_form(const whit_ask *ask, whit_job *job, whit_web_reply *reply)
 {
     const uint64_t *bits;
@@ -286,14 +286,14 @@ static bool open_form(const whit_ask *ask, whit_job *job, whit_web_reply *reply)
     if (!ask->grammar) return true;
     job->grammar = whit_shared_grammar_hold(ask->grammar);
     whit_status status = whit_grammar_state_open(whit_shared_grammar_get(job->grammar), &job->state, &error);
-    /* an impossible grammar is refused now, not in the middle of the answer */
+    /* this refuses a grammar that allows no token before the answer begins */
     if (status == WHIT_OK) status = whit_grammar_mask(job->state, &bits, &error);
     if (status == WHIT_OK) return true;
     whit_api_fail(reply, 400, "invalid_request_error", ask->form_param, "%s", error.message);
     return false;
 }
 
-/* Reads "program": the text of a program that runs before every token. */
+/* Reads "program": the text of a program of the array language that runs before every token. */
 static bool read_program(const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *own = json_object_get(body, "program");
@@ -315,8 +315,8 @@ static bool read_program(const json_t *body, whit_job *job, whit_web_reply *repl
     return false;
 }
 
-/* Reads "thinking_budget": the maximum number of tokens of thinking. An answer that a schema constrains has no
- * thinking. */
+/* Reads "thinking_budget": the maximum number of tokens in the thinking section. Answers that follow a schema have no
+ * such section. */
 static bool read_thinking_budget(const whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     double n_tokens = -1;
@@ -369,7 +369,8 @@ static bool append_text_of(const whit_api *api, const int32_t *ids, size_t n_ids
     return ok;
 }
 
-/* Returns a text given as a string or as {"prompt_string": TEXT}; NULL means that the value is neither. */
+/* Returns the text of a value that is a string or {"prompt_string": TEXT}; NULL for other values and for images and
+ * audio. */
 static const json_t *prompt_string(const json_t *prompt)
 {
     const json_t *within = json_object_get(prompt, "prompt_string");
@@ -386,7 +387,7 @@ static bool has_integer(const json_t *list)
     return false;
 }
 
-/* Reads a list of token ids, with texts between them. */
+/* Reads one prompt from a list of token ids and texts. */
 static bool read_list(whit_ask *ask, const json_t *list, int32_t **ids, size_t *n, whit_web_reply *reply)
 {
     size_t room = 0, n_new;
@@ -399,7 +400,7 @@ static bool read_list(whit_ask *ask, const json_t *list, int32_t **ids, size_t *
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
         json_int_t value = json_is_integer(one) ? json_integer_value(one) : -1;
-        if (json_is_string(one)) { /* the first token of a text, such as BOS, is added only to the first text */
+        if (json_is_string(one)) { /* special tokens before a text, such as BOS, are added only for the first item */
             whit_error error;
             if (whit_tokenize(model, json_string_value(one), json_string_length(one), i == 0, true, *ids + *n,
                               room - *n, &n_new, &error) != WHIT_OK) {
@@ -433,7 +434,7 @@ static bool read_prompt(whit_ask *ask, const json_t *prompt, struct prompts *to,
         (!ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) || whit_api_fail_memory(reply));
 }
 
-/* Reads a request's prompt: a text, token ids with texts between them, or a list of either. */
+/* Reads the prompts of a request: a text, a list of token ids and texts, or a list of such prompts. */
 static bool read_prompts(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
 {
     const json_t *prompt = json_object_get(body, "prompt");
@@ -463,8 +464,8 @@ static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, w
 
 /* ---- a request --------------------------------------------------------------------------------- */
 
-/* Reads "logprobs", which is a switch or a number of log-probabilities, "top_logprobs", their number in chats, and
- * llama.cpp's "post_sampling_probs". */
+/* Reads "logprobs" (a switch, or the number of alternatives), "top_logprobs" (their number in chats), and llama.cpp's
+ * "post_sampling_probs". */
 static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *given = json_object_get(body, "logprobs");
@@ -485,8 +486,8 @@ static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job
                           "only probabilities before sampling are supported: leave the field out");
 }
 
-/* Claims the memory that an answer takes until it is sent: its token ids count twice, and its log-probabilities count
- * once in the generation and once in the job. */
+/* Claims the memory that a job needs until its answer is sent: two copies of the token ids, and of the
+ * log-probabilities, which the generation and the job both have. */
 static bool claim_job(const whit_job *job, whit_web_reply *reply)
 {
     size_t n_all = job->n_ids + (size_t)job->n_tokens, n_logged = job->logprobs ? job->n_tokens : 0;
@@ -542,12 +543,12 @@ static bool refuse_full(whit_web_reply *reply)
 
 static bool submit_jobs(whit_ask *ask, whit_web_reply *reply)
 {
-    whit_shared_grammar_release(ask->grammar); /* from here on the engine owns the grammar */
+    whit_shared_grammar_release(ask->grammar); /* the jobs hold the grammar, so the request's own hold is released */
     ask->grammar = NULL;
     return whit_engine_submit(ask->api->engine, ask->jobs, ask->n, NULL) == WHIT_OK || refuse_full(reply);
 }
 
-/* Refuses members of OpenAI's and vLLM's requests that would change the answer. */
+/* Refuses members of OpenAI's and vLLM's requests that are not supported and would change the answer. */
 static bool check_served(const json_t *body, whit_web_reply *reply)
 {
     static const char held[] = "this field is not supported: send response_format or grammar";
@@ -574,7 +575,7 @@ static bool check_served(const json_t *body, whit_web_reply *reply)
     return whit_fields_lack(body, members, reply);
 }
 
-/* Reads the members that select the form of the answers. */
+/* Reads the members that determine the number and form of the answers. */
 static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
 {
     double n = 1, best_of = 1;
@@ -600,7 +601,8 @@ static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     return true;
 }
 
-/* Returns whether the server can take that many answers, and whether each prompt fits the context. */
+/* Returns whether the number of answers is within the server's limits, each prompt is within the context, and the queue
+ * has space; otherwise fills in the reply. */
 static bool check_prompts(const whit_ask *ask, const struct prompts *prompts, whit_web_reply *reply)
 {
     uint32_t n_ctx = whit_engine_context_size(ask->api->engine), n = prompts->n * ask->n_each;
@@ -615,7 +617,7 @@ static bool check_prompts(const whit_ask *ask, const struct prompts *prompts, wh
         if (prompts->n_ids[i] == 0)
             return whit_field_refuse(reply, "prompt", "the prompt is empty: send at least one token");
         if (prompts->n_ids[i] < n_ctx) continue;
-        /* The message begins with OpenAI's text, by which clients recognise this error. */
+        /* The message begins with the words of OpenAI's server, by which clients recognise this error. */
         whit_api_fail(reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
                       "This model's maximum context length is %u tokens, and the prompt has %zu: shorten it, or start "
                       "the server with a larger -c",
@@ -638,8 +640,8 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     return ok && submit_jobs(ask, reply);
 }
 
-/* Returns a hash of the name by which clients and load balancers identify a conversation, or 0 if the request has no
- * name. */
+/* Returns a hash of the conversation's name, which some clients and load balancers send in a header; 0 without such a
+ * header. */
 static uint64_t name_conversation(const whit_web_request *request)
 {
     static const char *const headers[] = {"x-session-id",       "x-claude-code-session-id",
@@ -656,8 +658,8 @@ static uint64_t name_conversation(const whit_web_request *request)
     return result;
 }
 
-/* Reads `body`, a request in OpenAI's form (the call's own body or a converted one), and submits its jobs; on
- * failure the reply is filled in and NULL is returned. */
+/* Makes and submits the jobs of `body`, a request in OpenAI's form: the call's own body or a converted one. On failure
+ * fills in the reply and returns NULL. */
 static whit_ask *open_ask(const whit_call *call, const json_t *body, bool is_chat)
 {
     whit_api *api = call->api;

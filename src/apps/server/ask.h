@@ -1,105 +1,109 @@
 /* SPDX-License-Identifier: MIT
- * Handles one request for text: converts its JSON to jobs of the engine. */
+ * Declares a request for generated text, which is converted from JSON to jobs for the engine. */
 #ifndef WHIT_SERVER_ASK_H
 #define WHIT_SERVER_ASK_H
 
 #include "server/replies.h"
 
-enum { WHIT_API_MOST_ANSWERS = 64 }; /* maximum of prompts times answers of each prompt */
+enum { WHIT_API_MOST_ANSWERS = 64 }; /* maximum number of answers per request: prompts times answers for each prompt */
 
 typedef struct whit_ask whit_ask;
 
-/* Holds the functions with which a vendor's API writes the answer of a job. Events of a stream are appended to
- * `out`. */
+/* The functions that write answers in the form of one vendor's API. Events of a stream are appended to `out`. */
 typedef struct whit_dialect {
-    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* builds a whole answer from OpenAI's choice */
+    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* builds a complete answer from an item of OpenAI's
+                                                            * "choices" */
     void (*begin)(whit_ask *ask, whit_buf *out);
     void (*event)(whit_ask *ask, const whit_chat_event *event, whit_buf *out);
     void (*end)(whit_ask *ask, whit_buf *out);
     void (*fail)(whit_ask *ask, const whit_error *error, whit_buf *out);
     const char *type;      /* the content type of a stream; NULL: text/event-stream */
-    const char *ping;      /* written after a while without output; NULL: ": still at work" */
-    const char *logs_name; /* name of the member for log-probabilities; NULL: they are omitted */
+    const char *ping;      /* written into a stream after a while without output; NULL: ": still at work" */
+    const char *logs_name; /* name of the member that contains log-probabilities; NULL: they are omitted */
 } whit_dialect;
 
-/* Holds the state of a stream. */
+/* State of an answer while a vendor's functions write it. */
 typedef struct whit_dialect_state {
-    bool open; /* a content part was begun and not ended */
+    bool open; /* a content part has begun and not ended */
     whit_chat_event_kind kind;
-    int index; /* index of the part, from 0 */
+    int index; /* index of the current part, from 0 */
     uint64_t n_events, n_calls;
-    whit_buf text;                /* text of the part so far */
-    whit_buf tokens;              /* int32_t ids that the next event includes */
-    uint32_t i_job;               /* index of the answer that is being written */
-    whit_buf logs;                /* log-probabilities that the next event includes, as JSON */
-    char name[200];               /* name of the call */
-    bool is_list, shows_thoughts; /* for Gemini: stream as a list; include thinking */
+    whit_buf text;                /* text of the current part so far */
+    whit_buf tokens;              /* token ids (int32_t) for the next event */
+    uint32_t i_job;               /* index of the job whose answer is being written */
+    whit_buf logs;                /* log-probabilities for the next event, as JSON text */
+    char name[200];               /* name of the current tool call */
+    bool is_list, shows_thoughts; /* for Gemini: the stream is a JSON list; thinking is included */
     json_t *output;               /* completed parts */
     json_t *kinds;                /* tools of the request that are not functions, by name; may be NULL */
     json_t *request;              /* request whose fields the answer repeats; may be NULL */
 } whit_dialect_state;
 
-/* Holds the constraints on the tool calls of an answer. */
+/* Constraints on the tool calls of an answer. */
 typedef struct whit_ask_calls {
     bool is_held;     /* a grammar constrains the calls */
-    bool is_required; /* the answer must consist of calls */
-    bool is_single;   /* at most one call per answer */
+    bool is_required; /* an answer must consist of calls */
+    bool is_single;   /* an answer has at most one call */
     json_t *name;     /* the only function that may be called; NULL: any */
 } whit_ask_calls;
 
-/* Describes a request in progress: its jobs, and the values that its reply needs. It owns all its values. */
+/* A request in progress: its jobs, and the values that its reply needs. It owns all its values, except those marked as
+ * constants. */
 struct whit_ask {
     whit_api *api;
     bool is_chat, stream, include_usage, echo, tools;
-    bool times_tokens, tells_progress; /* llama.cpp's timings_per_token and return_progress */
-    /* a schema constrains the answer from its first byte, so no thinking precedes it */
+    bool times_tokens, tells_progress; /* values of llama.cpp's timings_per_token and return_progress */
+    /* an answer follows a schema from its first byte, so it has no thinking section before */
     bool is_formed;
-    bool infill;              /* the answer belongs between the prompt and `suffix` */
+    bool infill;              /* the answer is text between the prompt and `suffix` */
     json_t *suffix;           /* a string; NULL: empty */
-    bool ollama, ollama_chat; /* the reply has Ollama's form; it is a reply of /api/chat */
-    /* n: number of jobs; n_each: number of answers to each prompt, whose jobs are adjacent */
+    bool ollama, ollama_chat; /* the reply has Ollama's form; it is a reply to /api/chat */
+    /* n: number of jobs; n_each: number of answers per prompt; jobs of the same prompt are adjacent */
     uint32_t n, n_each;
     whit_job *jobs[WHIT_API_MOST_ANSWERS];
     whit_chat_prompt *prompt;
     whit_ask_calls calls;
-    whit_shared_grammar *grammar; /* grammar of the answers; NULL after the jobs were submitted */
-    /* name of the request's member that contains the grammar; a constant */
+    whit_shared_grammar *grammar; /* the grammar that answers follow; NULL without one, and after the jobs were
+                                   * submitted */
+    /* name of the request's member that determines the grammar, for errors; a constant */
     const char *form_param;
-    whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* the prompts' texts, for echo */
+    whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* texts of the prompts, for "echo" */
     char id[40];
-    char request_id[132];      /* X-Request-Id of the request; "": absent */
-    unsigned long long number; /* number that is part of the id */
+    char request_id[132];      /* header X-Request-Id of the request; "": it has none */
+    unsigned long long number; /* number of the request, which is part of its id */
     time_t created;
     int fd;
-    const char *path;            /* name of the API in the log; a constant */
-    uint64_t begun_ns, key;      /* key: hash of the API key */
-    uint64_t conversation;       /* hash of the conversation's name; 0: no name */
-    char *body;                  /* body of the request, if texts are logged */
+    const char *path;            /* path of the API, for the log; a constant */
+    uint64_t begun_ns, key;      /* key: hash of the API key, 0 without one */
+    uint64_t conversation;       /* hash of the conversation's name; 0: it has no name */
+    char *body;                  /* body of the request, if the log includes texts */
     const whit_dialect *dialect; /* functions of a vendor's API; NULL: the reply has OpenAI's or Ollama's form */
     whit_dialect_state state;
 };
-/* Submits the jobs of a request that a dialect has converted to OpenAI's form; on failure fills in the reply and
- * returns NULL. Takes ownership of `own` (NULL: it could not be read, and the reply is already filled in) and of
- * `kinds`, the dialect's kinds of tools, which may be NULL. */
+/* Submits the jobs of a request whose body was converted to OpenAI's form. On failure fills in the reply and returns
+ * NULL. Takes ownership of `own`, the converted body (NULL: the conversion has failed and filled in the reply), and of
+ * `kinds`, the request's tools that are not functions, which may be NULL. */
 whit_ask *whit_ask_open_own(const whit_call *call, json_t *own, json_t *kinds, bool is_chat);
-void whit_ask_close(whit_ask *ask); /* cancels unfinished jobs */
-/* Reads tools, tool_choice and parallel_tool_calls into `tools` and `calls`. */
+void whit_ask_close(whit_ask *ask); /* also cancels unfinished jobs */
+/* Reads the members tools, tool_choice and parallel_tool_calls into ask->tools and ask->calls; on failure fills in the
+ * reply and returns false. */
 bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
-/* Makes the grammar of an answer that may contain these calls, or that follows `answer_schema` (NULL: any text). */
+/* Compiles the grammar of an answer that consists of calls to the request's tools, or of a text that follows
+ * `answer_schema` (NULL: any text). */
 whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
                             whit_error *error);
-enum { WHIT_STRENGTH_MAX = 16 }; /* an adapter's strength is between -16 and 16 */
-/* Reads adapters and their strengths from "model", "adapters" or "lora"; if all are absent, uses the site's
- * defaults. */
+enum { WHIT_STRENGTH_MAX = 16 }; /* an adapter's strength is from -16 to 16 */
+/* Reads the adapters of a job and their strengths from "model", "adapters" or "lora". If all are absent, uses the
+ * strengths of /lora-adapters. On failure fills in the reply and returns false. */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
-/* Renders the prompt of a chat request; the caller frees it. Returns false if the request is refused, and fills in the
- * reply. */
+/* Renders the prompt of a chat request; the caller frees it. If the request is refused, fills in the reply and returns
+ * false. */
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
                      whit_web_reply *reply);
-/* Tokenizes the prompts of a completion request. Returns a list of lists of ids, which the caller owns; NULL if the
- * request is refused, and fills in the reply. */
+/* Tokenizes the prompts of a completion request. Returns a list with a list of ids for each prompt, which the caller
+ * owns. If the request is refused, fills in the reply and returns NULL. */
 json_t *whit_ask_token_lists(whit_api *api, const json_t *body, whit_web_reply *reply);
-/* Counts the tokens of a chat request; returns false if the request is refused, and fills in the reply. */
+/* Counts the tokens of a chat request. If the request is refused, fills in the reply and returns false. */
 bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply);
 
 #endif

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * Parses the body of a request as JSON. */
+ * Parses the body of a request as JSON, with a limit on the memory that the values need. */
 #include <stdio.h>
 #include <string.h>
 
 #include "server/body.h"
 #include "server/json_text.h"
 
-/* A JSON value takes about 40 bytes of memory and two of text; a list or an object takes 250 bytes of memory and three
- * of text, and counts as HOLDER_VALUES values. MOST_VALUES values take 40 MB; a prompt with as many ids as the largest
- * context holds takes an eighth of that. */
+/* A JSON value needs about 40 bytes of memory and at least two of text. A list or an object needs 250 bytes of memory
+ * and at least three of text, and therefore counts as HOLDER_VALUES values. MOST_VALUES values need 40 MB; a prompt of
+ * as many ids as the largest context needs an eighth of that. */
 enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40, MOST_VALUES = 1 << 20, HOLDER_VALUES = 8, VALUE_BYTES = 40 };
 
-/* Describes the path to a value, from its end; of a deeper path only the number of steps is kept. */
+/* Describes the path to a value, innermost step first. Only MOST_STEPS steps of a longer path are stored, but all are
+ * counted in `n`. */
 struct place {
     struct {
-        const char *key; /* NULL: the step is an index of a list */
+        const char *key; /* member of an object; NULL: the step is index `i` of a list */
         size_t i;
     } steps[MOST_STEPS];
     size_t n;
@@ -27,7 +28,8 @@ static bool found_in(struct place *place, const char *key, size_t i)
     return true;
 }
 
-/* Finds the first text with a zero byte; recurses as deep as the parser allows values to nest. */
+/* Returns whether a text in the value contains a zero byte, and the path of the first one. Recurses as deep as the
+ * parser allows values to nest. */
 static bool find_zero(const json_t *value, struct place *place)
 {
     const char *key;
@@ -59,8 +61,8 @@ static void write_place(const struct place *place, char *text, size_t room)
     }
 }
 
-/* Estimates the number of JSON values in the text, and weights lists and objects by their memory. This is done before
- * the text is parsed, because parsing allocates that memory. */
+/* Estimates the number of JSON values in the text; lists and objects count as HOLDER_VALUES each. This is called before
+ * the text is parsed, because parsing allocates the memory. */
 static size_t count_values(const char *body, size_t n)
 {
     size_t n_values = 1;
@@ -101,7 +103,7 @@ json_t *whit_body_read(const whit_web_request *request, json_type type, whit_web
         return NULL;
     }
     if (!whit_reply_claim(reply, n_values * VALUE_BYTES + request->body_bytes)) return NULL;
-    /* Zero bytes are accepted here so that the error can name their place. */
+    /* The parser accepts zero bytes in texts, so that the error below can name their place. */
     json_t *body = request->body ? whit_json_read(request->body, request->body_bytes, &reason) : NULL;
     if (!body && json_error_code(&reason) == json_error_null_byte_in_key) {
         whit_api_fail(reply, 400, "invalid_request_error", NULL,

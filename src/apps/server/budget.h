@@ -12,23 +12,23 @@
 #include <stddef.h>
 
 typedef struct whit_budget {
-    size_t all_bytes, each_bytes; /* limits for all requests together and for each; 0: no limit */
+    size_t all_bytes, each_bytes; /* limit of all requests together, and of each request; 0: no limit */
     atomic_size_t taken_bytes;
 } whit_budget;
 
 typedef struct whit_claim {
-    whit_budget *budget; /* NULL: memory is not limited */
+    whit_budget *budget; /* NULL: the claim is not limited */
     size_t bytes;
 } whit_claim;
 
 typedef enum whit_claim_result {
     WHIT_CLAIM_TAKEN,
-    WHIT_CLAIM_LARGE, /* more than the limit of one request */
-    WHIT_CLAIM_FULL,  /* too little memory is left by the other requests */
+    WHIT_CLAIM_LARGE, /* refused: more than one request may claim */
+    WHIT_CLAIM_FULL,  /* refused: other requests have claimed too much */
 } whit_claim_result;
 
-/* Adds n_bytes to a claim; no effect unless the claim was granted. */
+/* Adds n_bytes to a claim. If a limit refuses them, the claim stays unchanged. */
 whit_claim_result whit_claim_take(whit_claim *claim, size_t n_bytes);
-void whit_claim_release(whit_claim *claim); /* releases the whole claim */
+void whit_claim_release(whit_claim *claim); /* gives back the whole claim */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the tools of a request: which calls are allowed or required, and which grammar constrains answers to them. */
+ * Reads the tools of a request: which calls are allowed or required, and which grammar answers with calls must
+ * follow. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static bool refuse_field(whit_web_reply *reply, const char *param, const char *w
     return false;
 }
 
-/* Reads "none", "auto", "required", or one function by name. */
+/* Reads tool_choice: "none", "auto", "required", or one function by name. */
 static bool read_choice(whit_ask_calls *calls, const json_t *choice, bool *none, whit_web_reply *reply)
 {
     const char *word = json_string_value(choice), *type = json_string_value(json_object_get(choice, "type"));
@@ -51,7 +52,7 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     calls.is_held |= calls.is_single;
     for (size_t i = 0; i < json_array_size(tools); i++)
         calls.is_held |= json_is_true(json_object_get(json_object_get(json_array_get(tools, i), "function"), "strict"));
-    /* A model whose template has no tools was not trained for calls. */
+    /* A model whose chat template has no tools was not trained for calls, so a grammar ensures their form. */
     if (ask->api->chat && whit_chat_template_is_plain(ask->api->chat) && ask->api->vocabulary &&
         !json_object_get(body, "grammar"))
         calls.is_held = true;

@@ -21,7 +21,7 @@ static bool has_type(const json_t *object, const char *type)
     return given && !strcmp(given, type);
 }
 
-/* Returns the name in a tool, a call or a choice; NULL means that there is no name. */
+/* Returns the member "name" of a tool, a call or a tool_choice; NULL if it has none. */
 static json_t *name_in(const json_t *object)
 {
     const json_t *within = json_object_get(object, has_type(object, "custom") ? "custom" : "function");
@@ -58,7 +58,7 @@ static bool read_tools(json_t *chat, json_t **kinds, whit_web_reply *reply)
 
 /* ---- the choice ----------------------------------------------------------------------------------- */
 
-/* Returns the tools of `tools` that the list of `allowed` names. */
+/* Returns those of `tools` that the list `allowed` names. */
 static json_t *keep_allowed(const json_t *tools, const json_t *allowed)
 {
     json_t *kept = json_array(), *tool, *one;
@@ -75,7 +75,7 @@ static json_t *keep_allowed(const json_t *tools, const json_t *allowed)
     return kept;
 }
 
-/* Reads tool_choice: a custom tool or a list of allowed tools is replaced; other values stay unchanged. */
+/* Converts a tool_choice that names a custom tool or a list of allowed tools; other values stay unchanged. */
 static bool read_choice(json_t *chat, const json_t *kinds, whit_web_reply *reply)
 {
     const json_t *choice = json_object_get(chat, "tool_choice"), *within = json_object_get(choice, "allowed_tools");
@@ -98,8 +98,8 @@ static bool read_choice(json_t *chat, const json_t *kinds, whit_web_reply *reply
 
 /* ---- messages ------------------------------------------------------------------------------------- */
 
-/* Returns a call of a custom tool as a call of its function; the caller owns the result. NULL means that the call is of
- * another kind, or that it lacks a part. */
+/* Converts a call of a custom tool to a call of a function; the caller owns the result. Returns NULL if it is not a
+ * call of a custom tool, or lacks a member. */
 static json_t *plain_call(const json_t *call)
 {
     json_t *name = name_in(call), *input = json_object_get(json_object_get(call, "custom"), "input");
@@ -131,8 +131,8 @@ static bool read_calls(json_t *message, size_t i_message, whit_web_reply *reply)
     return ok;
 }
 
-/* Reads one message, a copy that is changed. `last_id` is the id of the last call in the older form,
- * "function_call". */
+/* Converts one message of the request in place. last_id: the id made for the last call in the older form,
+ * "function_call", to which a message with role "function" is the answer. */
 static bool read_message(json_t *message, size_t i, char last_id[32], whit_web_reply *reply)
 {
     const json_t *role = json_object_get(message, "role"), *older = json_object_get(message, "function_call");
@@ -158,7 +158,7 @@ static bool read_messages(json_t *chat, whit_web_reply *reply)
     json_t *messages = json_object_get(chat, "messages"), *message;
     char last_id[32] = "";
     size_t i;
-    if (!json_is_array(messages)) return true; /* the renderer refuses messages that are not a list */
+    if (!json_is_array(messages)) return true; /* a later function refuses messages that are not a list */
     json_t *list = json_array();
     bool ok = true;
     json_array_foreach(messages, i, message)
@@ -200,7 +200,9 @@ void whit_chat_name_custom(const json_t *kinds, json_t *calls)
         json_t *name = name_in(call), *text = json_object_get(function, "arguments");
         if (!name || !whit_chat_is_custom(kinds, json_string_value(name), json_string_length(name))) continue;
         json_t *values = whit_dialect_arguments(text), *input = json_object_get(values, "input");
-        if (!json_is_string(input)) input = text; /* the call was cut, so its text has no complete "input" */
+        if (!json_is_string(input))
+            input = text; /* the answer was cut off within the call, so its arguments are no
+                                                   * complete object with "input" */
         json_object_set_new(call, "custom", json_pack("{s:O, s:O}", "name", name, "input", input));
         json_object_set_new(call, "type", json_string("custom"));
         json_object_del(call, "function");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Serves llama.cpp's own API: POST /completion and /infill, which editors use. */
+ * Serves llama.cpp's own completion API: POST /completion, and POST /infill, which editors use. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@
 
 /* ---- requests ------------------------------------------------------------------------------------ */
 
-/* Appends the text of a member of the request to `out`; the member may be absent. */
+/* Appends the text of a member of the request to `out`; an absent member is empty. If it is not a text, fills in the
+ * reply and returns false. */
 static bool append_text(const json_t *body, const char *key, whit_buf *out, whit_web_reply *reply)
 {
     const json_t *own = json_object_get(body, key);
@@ -20,7 +21,7 @@ static bool append_text(const json_t *body, const char *key, whit_buf *out, whit
     return whit_buf_append(out, json_string_value(own), json_string_length(own)) || whit_api_fail_memory(reply);
 }
 
-/* Builds the prefix: the other files first, then the text before the gap. */
+/* Builds the text before the gap: first the other files (input_extra), then input_prefix and prompt. */
 static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *reply)
 {
     const json_t *files;
@@ -38,7 +39,7 @@ static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *re
     return append_text(body, "input_prefix", prefix, reply) && append_text(body, "prompt", prefix, reply);
 }
 
-/* Returns whether a prompt is a list of prompts. A list with a token id is one prompt. */
+/* Returns whether a prompt is a list of several prompts. A list that contains a token id is one prompt. */
 static bool is_list(const json_t *prompt)
 {
     for (size_t i = 0; i < json_array_size(prompt); i++)
@@ -46,7 +47,8 @@ static bool is_list(const json_t *prompt)
     return json_array_size(prompt) > 1;
 }
 
-/* Translates the request into OpenAI's form. NULL means that the request was refused. */
+/* Converts the request to OpenAI's form; the caller owns the result. If the request is refused, fills in the reply and
+ * returns NULL. */
 static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
 {
     json_t *own = json_copy((json_t *)body), *most = json_object_get(body, "n_predict");
@@ -60,7 +62,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         if (ok) json_object_set_new(own, "suffix", whit_dialect_text(suffix.data, suffix.size_bytes));
         json_object_set_new(own, "infill", json_true());
     }
-    if (most && !json_is_null(most)) /* a negative number means no limit */
+    if (most && !json_is_null(most)) /* a negative number: as many tokens as the context allows */
         json_object_set_new(own, "max_tokens",
                             json_is_number(most) && json_number_value(most) < 0 ? json_integer(1 << 30)
                                                                                 : json_incref(most));
@@ -74,11 +76,12 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         ok = whit_field_refuse(reply, n_answers > 1 ? "n_cmpl" : "prompt",
                                "several answers cannot be combined with stream or n_probs: ask for one at a time");
     if (n_logged > 0) json_object_set_new(own, "logprobs", json_integer((json_int_t)n_logged));
-    /* OpenAI's members n and echo must not act here: without n_cmpl there is one answer, without the prompt's text */
+    /* OpenAI's members n and echo are removed: llama.cpp's number of answers is n_cmpl, and its answers do not repeat
+     * the prompt */
     json_object_del(own, "n");
     if (n_answers > 1) json_object_set_new(own, "n", json_integer((json_int_t)n_answers));
     json_object_del(own, "echo");
-    /* a negative seed means that the seed is drawn at random */
+    /* without a seed the server draws one, which is what a negative seed means */
     if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed");
     whit_buf_free(&prefix);
     whit_buf_free(&suffix);
@@ -106,7 +109,7 @@ static json_t *tokens_json(const whit_buf *tokens)
     return list;
 }
 
-/* Returns the settings of an answer, with the seed that was drawn. */
+/* Returns the sampling settings of an answer, including the seed that was drawn. */
 static json_t *settings_json(const whit_job *job)
 {
     json_t *settings = whit_settings_json(&job->sampling), *stops = json_array();
@@ -145,11 +148,11 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
     const json_t *text = json_object_get(choice, "text");
     const whit_job *job = ask->jobs[ask->state.i_job];
     json_t *own = finished(ask, piece(ask, json_string_value(text), json_string_length(text), true));
-    json_object_set_new(own, "tokens", tokens_json(&job->tokens)); /* the list is empty without return_tokens */
+    json_object_set_new(own, "tokens", tokens_json(&job->tokens)); /* empty unless the request has return_tokens */
     return own;
 }
 
-/* Sends the event, whose ownership it takes, with the log-probabilities that are pending. */
+/* Appends the event to the stream, with the pending log-probabilities. Takes ownership of the event. */
 static void send_event(whit_ask *ask, json_t *event, whit_buf *out)
 {
     whit_buf *logs = &ask->state.logs;
@@ -181,7 +184,7 @@ static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *o
 static void end_stream(whit_ask *ask, whit_buf *out)
 {
     json_t *own = finished(ask, piece(ask, "", 0, true));
-    /* The last event has the tokens that no earlier event has sent, because special tokens have no text. */
+    /* The last event has all tokens that no earlier event has sent: tokens without text do not cause events. */
     json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens));
     send_event(ask, own, out);
 }

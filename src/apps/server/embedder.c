@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/embedder.h"
 
-/* Several short texts use the memory of one long text: sequences times their length stays within the largest
- * context. */
+/* Several short texts must not need more memory than one long text: the number of sequences times their length is at
+ * most the largest context. */
 enum { CTX_TOKENS_MIN = 64, SEQUENCES_MAX = 32 };
 
 void whit_embedder_suit(const whit_model *model, whit_session_options *options)
@@ -31,7 +31,8 @@ void whit_embedder_close(whit_embedder *embedder)
     *embedder = (whit_embedder){0};
 }
 
-/* Returns the size of the context for texts of this length: a power of two, at most `most`. */
+/* Returns the context size for texts of at most `longest` tokens: CTX_TOKENS_MIN times a power of two, but at most
+ * `most`. */
 static uint32_t context_for(size_t longest, uint32_t most)
 {
     uint32_t n = CTX_TOKENS_MIN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Serves embeddings: computes the vectors of texts and writes them in each vendor's form. */
+ * Serves embeddings: computes vectors of texts, and writes them in the form of each API. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static bool refuse_input(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* Returns the text of an input: a string, {"prompt_string": TEXT} or {"content": [{"text": TEXT}]}. NULL means that the
- * input is not a text. */
+/* Returns the text of an input: a string, {"prompt_string": TEXT}, {"content": TEXT} or {"content": [{"text": TEXT}]}.
+ * Returns NULL if the input is none of these. */
 static const json_t *input_text(const json_t *one)
 {
     const json_t *string = json_object_get(one, "prompt_string"), *content = json_object_get(one, "content");
@@ -36,14 +36,15 @@ static const json_t *input_text(const json_t *one)
     return json_array_size(content) == 1 && json_is_string(text) ? text : NULL;
 }
 
-/* Describes a prompt that precedes every text. */
+/* A prompt of an embedding model, such as "query: ", that is put before every text. */
 struct prompt {
-    const char *text; /* NULL: no prompt */
-    /* number of the prompt's tokens including the special tokens before them; 0: the pooling does not need it */
+    const char *text; /* NULL: no prompt is used */
+    /* number of tokens of the prompt and of the special tokens before it, which the pooling leaves out; 0: nothing is
+     * left out */
     size_t n_ids;
 };
 
-/* Counts the tokens of a prompt and the special tokens before it, not those after it. */
+/* Sets the prompt's n_ids: counts its tokens and the special tokens before it, but not those after it. */
 static bool count_prompt(const whit_api *api, struct prompt *prompt, whit_web_reply *reply)
 {
     const size_t n_bytes = strlen(prompt->text), room = n_bytes + 16;
@@ -60,7 +61,7 @@ static bool count_prompt(const whit_api *api, struct prompt *prompt, whit_web_re
     return ok;
 }
 
-/* Finds the prompt that the request names among the prompts in the model's files. */
+/* Finds the prompt that the request names in "prompt_name" in the model's metadata. */
 static bool find_prompt(const whit_api *api, const json_t *body, struct prompt *prompt, whit_web_reply *reply)
 {
     const json_t *name;
@@ -77,7 +78,7 @@ static bool find_prompt(const whit_api *api, const json_t *body, struct prompt *
     return false;
 }
 
-/* Appends the tokens of a text, with the prompt before it unless `prompt` is NULL, or one token by its id. */
+/* Appends the tokens of a text, preceded by the prompt if it is not NULL, or one token given by its id. */
 static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, bool first, int32_t *ids, size_t room,
                           size_t *n, whit_web_reply *reply)
 {
@@ -109,7 +110,8 @@ static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, 
     return true;
 }
 
-/* Reads the tokens of one input: a text, or a list of ids with texts between them. The caller owns the list of ids. */
+/* Reads the tokens of one input: a text, or a list of token ids and texts. The caller frees *ids, also after a
+ * failure. */
 static bool read_text(whit_api *api, const json_t *one, const char *prompt, int32_t **ids, size_t *n,
                       whit_web_reply *reply)
 {
@@ -120,7 +122,7 @@ static bool read_text(whit_api *api, const json_t *one, const char *prompt, int3
     *n = 0;
     *ids = NULL;
     if (!whit_reply_claim(reply, (room + 1) * sizeof **ids))
-        return false; /* the memory is claimed for each text: the claims do not add up to much */
+        return false; /* nothing is released between texts; the sum of these claims stays small */
     *ids = malloc((room + 1) * sizeof **ids);
     if (!*ids) return whit_api_fail_memory(reply);
     if (!text && !n_parts) return refuse_input(reply, "expected a text, token ids, or a list of either");
@@ -133,7 +135,7 @@ static bool read_text(whit_api *api, const json_t *one, const char *prompt, int3
     return false;
 }
 
-/* Returns whether the input is a list of inputs: a list without a token id is one. */
+/* Returns whether the input is a list of inputs. A list that contains a token id is one input. */
 static bool is_several(const json_t *input)
 {
     for (size_t i = 0; i < json_array_size(input); i++)
@@ -141,7 +143,7 @@ static bool is_several(const json_t *input)
     return json_array_size(input) > 0;
 }
 
-/* Returns whether the request names no adapters. Otherwise it is refused, instead of answered without them. */
+/* Returns whether the request names no adapters; otherwise refuses it, because it would be answered without them. */
 bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply)
 {
     whit_job job = {0};
@@ -152,7 +154,7 @@ bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_
     return false;
 }
 
-/* Computes the vectors of inputs [first, first + n) of a list, or of the only input. */
+/* Computes the vectors of the inputs [first, first + n) of a list; `several` false: of the only input. */
 static bool embed_some(whit_api *api, const json_t *input, const struct prompt *prompt, bool several, size_t first,
                        size_t n, size_t width, float *values, size_t *n_tokens, whit_web_reply *reply)
 {
@@ -182,7 +184,7 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
                     size_t *n_tokens, whit_web_reply *reply)
 {
     const json_t *input = json_object_get(body, key);
-    if (!input) input = json_object_get(body, "content"); /* llama.cpp's name of the member */
+    if (!input) input = json_object_get(body, "content"); /* llama.cpp's name for "input" */
     bool several = is_several(input);
     struct prompt prompt;
     *n = several ? json_array_size(input) : 1;
@@ -208,8 +210,8 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     return ok;
 }
 
-/* Each form of a reply has these texts: the reply's beginning, a vector's beginning up to its index, the text after the
- * index, and the ends of the vector and of the reply. */
+/* For each form of a reply: its text before the first vector, a vector's text before its index, the text after the
+ * index, and the texts after each vector and after the last one. */
 static const struct {
     const char *begin, *vector, *after_index, *vector_end, *end; /* after_index NULL: the vectors have no index */
 } forms[] = {
@@ -222,13 +224,13 @@ static const struct {
     [WHIT_VECTORS_GEMINI_ONE] = {"{\"embedding\":{\"values\":", "", NULL, "", "}"},
 };
 
-/* Holds the vectors while they are written. */
+/* The vectors of a reply that is being written. */
 struct vectors {
-    float *values;         /* (n, width): the numbers of the vectors, a row each */
+    float *values;         /* (n, width), one row per vector */
     size_t n, width, i, k; /* i, k: row and column of the next number */
     whit_vectors_form form;
     bool base64;
-    whit_buf end; /* the text after all vectors */
+    whit_buf end; /* text after the last vector */
 };
 
 static void free_vectors(void *user)
@@ -241,7 +243,7 @@ static void free_vectors(void *user)
 
 static void write_base64(const float *values, size_t width, whit_buf *out)
 {
-    /* the vectors are little-endian floats, the byte order of all supported machines */
+    /* clients expect little-endian floats, which is the byte order of all supported machines */
     size_t n_bytes = width * sizeof *values;
     size_t room = sodium_base64_encoded_len(n_bytes, sodium_base64_VARIANT_ORIGINAL);
     char *text = malloc(room);
@@ -256,7 +258,7 @@ static void write_real(float value, whit_buf *out)
     char text[40];
     snprintf(text, sizeof text, "%.17g", (double)value);
     whit_buf_append_str(out, text);
-    if (!text[strcspn(text, ".e")]) whit_buf_append_str(out, ".0"); /* a float must stay recognisable as a float */
+    if (!text[strcspn(text, ".e")]) whit_buf_append_str(out, ".0"); /* the number must be recognisable as a float */
 }
 
 static bool write_vectors(void *user, whit_buf *out)
@@ -293,7 +295,7 @@ void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base
     char *text = whit_json_write(rest);
     bool ok = v && text && n && width;
     if (v) *v = (struct vectors){.values = values, .n = n, .width = width, .form = form, .base64 = base64};
-    /* The reply's other members follow the list of vectors: {"a": 1} becomes ],"a":1} */
+    /* The reply's other members follow the list of vectors: of {"a": 1} the text ,"a":1} is appended. */
     ok = ok && whit_buf_append_str(&v->end, forms[form].end);
     if (ok && form != WHIT_VECTORS_LIST) /* the form LIST has no other members */
         ok = whit_buf_append_str(&v->end, json_object_size(rest) ? "," : "") && whit_buf_append_str(&v->end, text + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs the requests of one model by continuous batching: every step computes the next token of all generations, and as
- * much of the waiting prompts as fits its time budget. Sequences keep their tokens when a request ends; the next
- * request reuses the longest common prefix, of its own sequence or of another. */
+ * Runs the requests of one model by continuous batching. Every step computes the next token of all generations, and as
+ * much of the waiting prompts as its time budget allows. A sequence keeps its tokens when its request ends; the next
+ * request reuses the longest common prefix, from its own sequence or another one. */
 #include "server/engine.h"
 
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 
 enum { BATCH_TOKENS = 256, PROMPT_LOGITS = 16, IDLE_MS = 2000, STAGES_MAX = 3 };
 
-/* Describes work for the engine's thread between two steps: texts to embed, or an action on a slot. The errand belongs
- * to the thread that waits for it. */
+/* Work for the engine's thread between two steps: texts to embed, or an action on a slot. The thread that waits for the
+ * result owns it. */
 typedef struct errand {
-    whit_slot_action *action; /* NULL: the errand is texts to embed */
+    whit_slot_action *action; /* NULL: the work is `work`, texts to embed */
     const whit_vector_work *work;
     whit_status status;
     whit_error *error;
@@ -32,17 +32,18 @@ typedef struct slot {
     whit_job *job; /* NULL: the slot is free */
     whit_generation *generation;
     whit_sampler *sampler;
-    /* stages of sampling: a program's, a limit of thinking's, then a grammar's, which decides last */
+    /* stages after sampling, in this order: a program's, that of a thinking limit, and that of a grammar, which has the
+     * last word */
     whit_stage stages[STAGES_MAX];
     const whit_stage *stage_list[STAGES_MAX];
-    int32_t *held; /* tokens in a free slot's sequence */
+    int32_t *held; /* tokens of the sequence while the slot is free */
     size_t n_held;
-    whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters with which the tokens were computed */
+    whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters with which the sequence's tokens were computed */
     size_t n_mounts;
-    bool is_kept;           /* the tokens are saved in the cache folder and unchanged since */
-    bool is_prompt_counted; /* the prompt of the current job is in the counts already */
-    uint64_t used;          /* number of the step of the slot's last use */
-    uint64_t conversation;  /* conversation of the job whose tokens the slot holds */
+    bool is_kept;           /* the tokens are saved in the cache folder, and have not changed since */
+    bool is_prompt_counted; /* the counts include the prompt of the current job already */
+    uint64_t used;          /* number of the step in which the slot was last used */
+    uint64_t conversation;  /* conversation to which the sequence's tokens belong; 0: unknown */
 } slot;
 
 struct whit_engine {
@@ -58,12 +59,12 @@ struct whit_engine {
     whit_embedder embedder;
     whit_keep keep;
     whit_engine_counts counts;
-    whit_error *opening; /* receives the reason if `run` cannot open the session; NULL after the attempt */
+    whit_error *opening; /* where `open_session` stores its error; NULL once it has been called */
     whit_status status;  /* status of opening the session */
     bool stop, running;
 };
 
-/* ---- beginnings that are there already --------------------------------------------------------- */
+/* ---- reuse of prefixes ------------------------------------------------------------------------- */
 
 static size_t common_tokens(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b)
 {
@@ -72,7 +73,7 @@ static size_t common_tokens(const int32_t *a, size_t n_a, const int32_t *b, size
     return i;
 }
 
-/* Returns the tokens of a slot's sequence. For a busy slot these are the tokens of its generation that were fed so
+/* Returns the tokens of a slot's sequence. For a busy slot these are the tokens of its generation that were computed so
  * far. */
 static const int32_t *held_tokens(const whit_engine *e, uint32_t i, size_t *n)
 {
@@ -95,10 +96,10 @@ static bool mounts_same(const slot *s, const whit_job *job)
     return same;
 }
 
-/* Chooses a free slot: the slot whose id the job names or, failing that, a slot that holds the job's conversation;
- * otherwise the slot whose tokens share the longest beginning with the prompt and, among equals, the slot that was used
- * longest ago. For a named conversation, the slot of another conversation counts as if it shared nothing, because a
- * common beginning is reused from any slot. */
+/* Chooses a free slot. The first choice is the slot that the job names, the second a slot with the job's conversation.
+ * Otherwise it is the slot whose tokens have the longest common prefix with the prompt and, among equals, the one that
+ * was unused for longest. For a job with a conversation, slots of other conversations count as if they had no common
+ * prefix: they are spared, since the job can reuse a prefix from any slot. */
 static int choose_slot(const whit_engine *e, const whit_job *job)
 {
     int best = -1;
@@ -169,10 +170,10 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
     return whit_generation_open(e->session, s->sampler, job->ids, job->n_ids, &options, &s->generation, error);
 }
 
-/* Records the end of a job. Must be called with the lock held, in the engine's thread or after its end. */
+/* Marks a job as finished. Must be called with the lock held, in the engine's thread or after that has ended. */
 static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const whit_error *error)
 {
-    /* the job's hold on the grammar is dropped here; other jobs may still follow the grammar */
+    /* releases only this job's hold; other jobs may still use the grammar */
     whit_job_drop_grammar(job);
     job->finish = finish;
     if (error) job->error = *error;
@@ -204,7 +205,8 @@ static void free_slot(whit_engine *e, uint32_t at)
     s->used = e->counts.n_steps;
 }
 
-/* Takes the waiting job whose key has the fewest jobs in slots; among equals, the job that was submitted first. */
+/* Removes from the queue the waiting job whose key has the fewest jobs in slots; among equals, the one that was
+ * submitted first. */
 static whit_job *next_job(whit_engine *e)
 {
     whit_job *best = NULL, *before_best = NULL, *before = NULL;
@@ -225,8 +227,7 @@ static whit_job *next_job(whit_engine *e)
     return best;
 }
 
-/* Ends waiting jobs whose client has left or whose deadline has passed, wherever they are in the queue. Must be called
- * with the lock held. */
+/* Ends all waiting jobs whose client has left or whose deadline has passed. Must be called with the lock held. */
 static void sweep_queue(whit_engine *e)
 {
     uint64_t now_ns = e->first ? whit_now_ns() : 0;
@@ -252,7 +253,7 @@ static void sweep_queue(whit_engine *e)
     e->last = last;
 }
 
-/* Moves waiting jobs into free slots. Must be called with the lock held, which is released while a job is prepared,
+/* Moves waiting jobs to free slots. Must be called with the lock held. The lock is released while a job is prepared,
  * because its prompt may be long. */
 static void start_jobs(whit_engine *e)
 {
@@ -282,7 +283,8 @@ static void start_jobs(whit_engine *e)
     }
 }
 
-/* Records how much of a slot's prompt has been computed, once for each step that computed some of it. */
+/* Records how much of a slot's prompt has been computed, if this step has computed some of it and the job wants to
+ * know. */
 static void note_progress(const whit_engine *e, const slot *s, bool is_done)
 {
     whit_job *job = s->job;
@@ -297,7 +299,8 @@ static void note_progress(const whit_engine *e, const slot *s, bool is_done)
     whit_buf_append(&job->progress, &last, sizeof last);
 }
 
-/* Passes final text and tokens to the job; returns true if the job is over. Must be called with the lock held. */
+/* Passes new final text and tokens to the job; returns true if the generation is finished. Must be called with the lock
+ * held. */
 static bool take_output(whit_engine *e, slot *s)
 {
     whit_job *job = s->job;
@@ -306,7 +309,7 @@ static bool take_output(whit_engine *e, slot *s)
     const char *text = whit_generation_text(s->generation, &n);
     if (n && !whit_buf_append(&job->text, text, n)) atomic_store(&job->cancelled, true);
     whit_generation_result(s->generation, &result);
-    /* An answer may end without a token: no token was wanted, or the first one ended it. */
+    /* An answer may end without a token, if no token was wanted or the first one ended it. */
     bool prompt_done = result.n_generated_tokens || whit_generation_finished(s->generation);
     note_progress(e, s, prompt_done);
     if (prompt_done && !s->is_prompt_counted) {
@@ -328,7 +331,7 @@ static bool take_output(whit_engine *e, slot *s)
     for (uint32_t i = job->n_generated; job->logprobs && i < result.n_generated_tokens; i++) {
         whit_logprob drawn[1 + WHIT_TOP_MAX];
         const whit_logprob *entries = job->logs_drawn ? drawn : whit_generation_logprobs(s->generation, i);
-        /* Each step gives one token here, because drafts are not supported with log-probabilities of drawn tokens. */
+        /* Here a step gives exactly one token: drafts are not used together with log-probabilities of drawn tokens. */
         if (job->logs_drawn) e->options.drawn(s->sampler, job->n_top, drawn);
         if (entries) whit_buf_append(&job->logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
     }
@@ -354,7 +357,7 @@ static bool take_output(whit_engine *e, slot *s)
     return true;
 }
 
-/* Updates the counts of the cache. Must be called with the lock held, in the engine's thread. */
+/* Updates the counts of blocks, checkpoints and experts. Must be called with the lock held, in the engine's thread. */
 static void count_cache(whit_engine *e)
 {
     whit_mark_counts marks = {.struct_bytes = sizeof marks};
@@ -372,7 +375,7 @@ static void count_cache(whit_engine *e)
     e->counts.n_marks_evicted = marks.n_evicted;
 }
 
-/* Returns the number of tokens of a busy slot's prompt that are still to be computed. */
+/* Returns how many tokens of a busy slot's prompt are not computed yet. */
 static size_t prompt_left(const whit_engine *e, uint32_t at)
 {
     uint32_t position = whit_session_position(e->session, at);
@@ -380,8 +383,8 @@ static size_t prompt_left(const whit_engine *e, uint32_t at)
     return position < n_ids ? n_ids - position : 0;
 }
 
-/* Lists the generations of busy slots, those with the fewest prompt tokens left first, and returns their number. The
- * first prompt takes most of a step's budget for prompts, so a short question does not wait for a long document. */
+/* Lists the generations of busy slots, those with the fewest uncomputed prompt tokens first, and returns their number.
+ * The first one gets most of a step's budget for prompts, so a short question does not wait for a long document. */
 static size_t list_generations(const whit_engine *e, whit_generation **generations)
 {
     size_t n = 0, left[WHIT_ENGINE_MOST_SLOTS];
@@ -430,7 +433,7 @@ static void step_engine(whit_engine *e)
         whit_generations_step_within(e->session, generations, n, e->options.step_budget_ns, &report, &n_open, &error);
     if (status != WHIT_OK)
         for (size_t i = 0; i < n; i++) whit_generation_cancel(generations[i]);
-    /* the events are published before the answers, so that a client that has its answer can already request them */
+    /* events are published before answers: a client that has its answer may request the events at once */
     whit_channel_publish(e->options.events);
     pthread_mutex_lock(&e->lock);
     count_step(e, n, &report);
@@ -453,9 +456,9 @@ static void step_engine(whit_engine *e)
     pthread_cond_broadcast(&e->changed);
 }
 
-/* ---- errands ----------------------------------------------------------------------------------- */
+/* ---- work between steps ------------------------------------------------------------------------ */
 
-/* Removes the next errand from its queue and returns it, or NULL. Must be called with the lock held. */
+/* Removes the first errand from the queue and returns it; NULL if there is none. Must be called with the lock held. */
 static errand *next_errand(whit_engine *e)
 {
     errand *first = e->first_errand;
@@ -464,7 +467,7 @@ static errand *next_errand(whit_engine *e)
     return first;
 }
 
-/* Marks an errand as finished. Must be called with the lock held. */
+/* Marks an errand as finished and wakes its thread. Must be called with the lock held. */
 static void finish_errand(whit_engine *e, errand *one, whit_status status)
 {
     one->status = status;
@@ -472,7 +475,7 @@ static void finish_errand(whit_engine *e, errand *one, whit_status status)
     pthread_cond_broadcast(&e->changed);
 }
 
-/* Saves, restores or erases the tokens of a free slot. */
+/* Saves, restores or erases the tokens of a slot, which must be free. */
 static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_error *error)
 {
     slot *s = &e->slots[action->id_slot];
@@ -499,7 +502,7 @@ static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_er
     return status;
 }
 
-/* Gives the errand to the engine's thread and waits for its end. */
+/* Queues an errand for the engine's thread, and waits until it is finished. */
 static whit_status wait_for(whit_engine *e, errand *one)
 {
     pthread_mutex_lock(&e->lock);
@@ -534,7 +537,7 @@ whit_status whit_engine_act(whit_engine *e, whit_slot_action *action, whit_error
 
 /* ---- KV events --------------------------------------------------------------------------------- */
 
-/* Returns a bit mask of the mounted adapters, by their index in the options. */
+/* Returns a bit mask of the mounted adapters: bit k is the adapter with index k in the options. */
 static uint64_t adapter_bits(const whit_engine *e, const whit_mount *mounts, size_t n_mounts)
 {
     uint64_t bits = 0;
@@ -556,7 +559,7 @@ static void on_cache_event(void *user, const whit_cache_event *event)
     whit_channel_store(e->options.events, event, s->n_mounts == 1 && bits ? (uint32_t)__builtin_ctzll(bits) + 1 : 0);
 }
 
-/* ---- across restarts ----------------------------------------------------------------------------- */
+/* ---- prefixes that outlive the engine ------------------------------------------------------------ */
 
 static void load_kept(whit_engine *e)
 {
@@ -566,7 +569,7 @@ static void load_kept(whit_engine *e)
     }
 }
 
-/* Returns whether a free slot should be saved. Tokens computed with adapters are not saved. */
+/* Returns whether a slot should be saved: it is free, has unsaved tokens, and they were computed without adapters. */
 static bool is_to_be_kept(const whit_engine *e, const slot *s)
 {
     return e->keep.prefix && !s->job && s->held && !s->is_kept && !s->n_mounts;
@@ -580,7 +583,7 @@ static void keep_slot(whit_engine *e, uint32_t i)
     s->is_kept = true;
 }
 
-/* Returns a slot that is to be saved, or n_slots. */
+/* Returns the first slot that should be saved, or n_slots. */
 static uint32_t unsaved_slot(const whit_engine *e)
 {
     uint32_t i = 0;
@@ -588,8 +591,8 @@ static uint32_t unsaved_slot(const whit_engine *e)
     return i;
 }
 
-/* Waits for work. After a while without work it saves the contents of slots, one after another, until work arrives.
- * Must be called with the lock held and nothing to do. */
+/* Waits for work. After IDLE_MS without work, saves slots one after another until work arrives. Must be called with the
+ * lock held and nothing to do. */
 static void wait_idle(whit_engine *e)
 {
     struct timespec until;
@@ -608,8 +611,8 @@ static void wait_idle(whit_engine *e)
     }
 }
 
-/* Opens the session. Its workers are pinned to cores other than the core of the thread that opens it, so the same
- * thread must step the session: otherwise a worker could share the stepping thread's core. */
+/* Opens the session. Its workers are pinned to cores other than that of the thread that opens it. So the same thread
+ * must run the steps; otherwise a worker could share its core. */
 static bool open_session(whit_engine *e)
 {
     whit_session_options wanted = whit_engine_session_options(&e->options);
@@ -618,7 +621,7 @@ static bool open_session(whit_engine *e)
     whit_status status = whit_session_open_drafting(e->model, &wanted, drafter, &e->session, e->opening);
     if (status == WHIT_OK && e->options.expert_bytes) {
         status = whit_session_limit_experts(e->session, e->options.expert_bytes, e->opening);
-        /* the model has no experts, or all of them stay in memory */
+        /* the model has no experts, or all of them are always in memory */
         if (status == WHIT_ERROR_UNSUPPORTED) status = WHIT_OK;
     }
     if (status == WHIT_OK)
@@ -669,7 +672,7 @@ static void *run_engine(void *user)
             continue;
         }
         pthread_mutex_unlock(&e->lock);
-        step_engine(e); /* step_engine returns with the lock held */
+        step_engine(e); /* the lock is held again when step_engine returns */
     }
     pthread_mutex_unlock(&e->lock);
     for (uint32_t i = 0; i < e->options.n_slots; i++) keep_slot(e, i);
@@ -678,7 +681,7 @@ static void *run_engine(void *user)
     return NULL;
 }
 
-/* ---- from outside ------------------------------------------------------------------------------ */
+/* ---- for other threads ------------------------------------------------------------------------- */
 
 whit_session_options whit_engine_session_options(const whit_engine_options *options)
 {
@@ -778,8 +781,8 @@ uint32_t whit_engine_context_size(const whit_engine *e)
     return e->counts.n_ctx_tokens;
 }
 
-/* Returns whether the queue is full; jobs that free slots can take at once do not count. Must be called with the lock
- * held. */
+/* Returns whether the queue has no space for n more jobs; jobs that free slots can start at once need no space. Must be
+ * called with the lock held. */
 static bool is_full(const whit_engine *e, size_t n)
 {
     uint32_t n_free = e->options.n_slots - e->counts.n_busy;

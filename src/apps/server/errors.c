@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Makes replies of JSON, and errors in the form that each vendor's clients read. */
+ * Makes JSON replies, and errors in the form that the clients of each vendor read. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ void whit_reply_unclaimed(whit_web_reply *reply, whit_claim_result result)
     whit_reply_header(reply, "Retry-After", "1");
 }
 
-/* Parses the error body that whit_api_fail wrote; returns NULL if the reply has no such body. */
+/* Parses the error that whit_api_fail has written as the reply's body; returns NULL if the body is something else. */
 static json_t *written_error(const whit_web_reply *reply)
 {
     if (reply->stream || reply->status < 400) return NULL;
@@ -117,7 +117,7 @@ static const char *anthropic_type(const whit_web_reply *reply, const json_t *err
     return reply->status >= 500 || !type ? "api_error" : type;
 }
 
-/* Makes Google's form of an error: the status code of HTTP, and a word for it. */
+/* Makes an error in Google's form: the HTTP status code, the message, and Google's name for the status. */
 static json_t *google_error(int status, json_t *message)
 {
     static const struct {

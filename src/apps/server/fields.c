@@ -16,7 +16,7 @@ bool whit_field_number(const json_t *body, const char *key, double min, double m
     if (!given || json_is_null(given)) return true;
     double number = json_is_number(given) ? json_number_value(given) : NAN;
     if (!(number >= min && number <= max)) {
-        /* whole limits are written as integers, since %g would write 1.07374e+09 */
+        /* whole limits are printed as integers, since %g would print 1.07374e+09 */
         bool is_whole = min == floor(min) && max == floor(max);
         whit_api_fail(reply, 400, "invalid_request_error", key,
                       is_whole ? "%s: expected a number from %.0f to %.0f" : "%s: expected a number from %g to %g", key,

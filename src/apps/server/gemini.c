@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes answers in the form of the Gemini API: as one object, as events, or as a list of JSON objects that grows. */
+ * Serves Google's Gemini API. An answer is one JSON object, a stream of events, or a stream that is a JSON list. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ static json_t *call_part(const whit_ask *ask, uint32_t i, json_t *name, json_t *
                      "name", name, "args", arguments ? arguments : json_object());
 }
 
-/* Makes a response of the parts, whose ownership it takes. `finish` is the reason why the answer ended; NULL means that
- * more responses follow. */
+/* Makes a response with these parts; takes ownership of them. finish: the reason why the answer ended; NULL: more
+ * responses follow. */
 static json_t *response(const whit_ask *ask, json_t *parts, const char *finish)
 {
     const whit_job *job = ask->jobs[0];
@@ -61,7 +61,8 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
 
 /* ---- streams ------------------------------------------------------------------------------------- */
 
-/* Sends the event, whose ownership it takes, as a line of data or as the next item of the list. */
+/* Appends the event as a line "data: ..." or, if the stream is a list, as its next item. Takes ownership of the
+ * event. */
 static void send_event(whit_ask *ask, json_t *event, whit_buf *out)
 {
     char *text = event ? whit_json_write(event) : NULL;
@@ -101,7 +102,7 @@ static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *o
         state->text.size_bytes = 0;
         break;
     case WHIT_CHAT_CALL_ARGUMENTS: whit_buf_append(&state->text, event->text, event->text_bytes); break;
-    case WHIT_CHAT_CALL_END: { /* calls are sent when they are complete */
+    case WHIT_CHAT_CALL_END: { /* a call is sent when all its arguments are there */
         json_t *written = whit_dialect_text(state->text.data, state->text.size_bytes);
         json_t *part = call_part(ask, event->i_call, state->output, whit_dialect_arguments(written));
         send_event(ask, response(ask, json_pack("[o]", part), NULL), out);
@@ -172,10 +173,10 @@ void whit_gemini_count(whit_call *call)
     json_decref(chat);
 }
 
-/* ---- vectors ------------------------------------------------------------------------------------- */
+/* ---- embeddings ---------------------------------------------------------------------------------- */
 
-/* Returns the text of a request's content, with its title first; the caller owns the text. NULL means that the request
- * was refused. */
+/* Returns the text to embed of the i-th request: its title, if any, and the texts of its content's parts, one per line.
+ * The caller owns it. Returns NULL after refusing the request. */
 static json_t *text_to_embed(const json_t *request, size_t i, whit_web_reply *reply)
 {
     const json_t *title = whit_gemini_get(request, "title");
@@ -197,7 +198,7 @@ static json_t *text_to_embed(const json_t *request, size_t i, whit_web_reply *re
     return result;
 }
 
-/* Computes the vectors of all requests. All vectors have the number of dimensions that the first request names. */
+/* Replies with the vectors of all requests. They all have the number of dimensions that the first request names. */
 static void embed_requests(whit_call *call, const json_t *requests, whit_vectors_form form)
 {
     size_t width = whit_model_embedding_size(call->api->model), n, n_tokens;

@@ -5,14 +5,15 @@
 
 #include "server/replies.h"
 
-/* Returns the request as a chat request, which the caller owns. *shows_thoughts: whether the answer's thinking is
- * requested. Returns NULL if the request is refused; the reply names the place. */
+/* Converts the request to a chat request in OpenAI's form, which the caller owns. *shows_thoughts: the answer should
+ * include the model's thinking. If the request is refused, returns NULL and replies with an error that names the
+ * place. */
 json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_reply *reply);
-/* Returns a borrowed member, or NULL if it is absent or null. `name` is its JSON name, such as "systemInstruction";
- * without one, the member with its protocol name, such as "system_instruction", is returned. */
+/* Returns a member without a new reference; NULL if it is absent or null. `name` is its name in JSON, such as
+ * "systemInstruction". If that is absent, its name in protocol buffers is tried, such as "system_instruction". */
 json_t *whit_gemini_get(const json_t *object, const char *name);
-/* Returns a member as a list, which the caller owns: the protocol reads a single object as a list of one. NULL means
- * that the member is absent. */
+/* Returns a member as a list, which the caller owns; a single object becomes a list of one, as the protocol allows.
+ * Returns NULL if the member is absent. */
 json_t *whit_gemini_list(const json_t *object, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads requests of the Gemini API, https://ai.google.dev/api/generate-content: contents of parts, function
- * declarations with schemas in OpenAPI's form, settings. */
+ * Reads requests of the Gemini API, https://ai.google.dev/api/generate-content: contents, which consist of parts;
+ * function declarations, whose schemas have OpenAPI's form; settings. */
 #include <ctype.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static bool refuse_part(whit_web_reply *reply, size_t i, size_t k, const char *w
 
 static json_t *schema_at(const json_t *schema, int depth);
 
-/* Returns a schema's type in small letters; with `nullable`, the type or null. */
+/* Returns a schema's type in small letters; if `nullable`, a list of this type and "null". */
 static json_t *schema_type(const json_t *type, bool nullable)
 {
     char text[16];
@@ -64,8 +64,7 @@ static json_t *schema_type(const json_t *type, bool nullable)
     return nullable ? json_pack("[s, s]", text, "null") : json_string(text);
 }
 
-/* Returns a number of a schema. A text is converted to a number, because the protocol writes 64-bit integers as
- * texts. */
+/* Returns a number in a schema. The protocol writes 64-bit integers as strings, which are converted to numbers. */
 static json_t *schema_number(const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -110,7 +109,7 @@ static json_t *schema_at(const json_t *schema, int depth)
     }
     json_object_foreach((json_t *)schema, key, value)
     {
-        /* the loop uses `key` itself to find the next member */
+        /* a separate variable, because the loop needs `key` to find the next member */
         const char *name = !strcmp(key, "any_of") ? "anyOf" : key;
         if (is_among(key, dropped)) continue;
         if (!strcmp(key, "type"))
@@ -132,7 +131,7 @@ static json_t *schema_at(const json_t *schema, int depth)
     return result;
 }
 
-/* Converts a schema in OpenAPI's form (types in capitals, `nullable`) to JSON Schema; the caller owns the result. */
+/* Converts a schema from OpenAPI's form (types in capitals, `nullable`) to JSON Schema; the caller owns the result. */
 static json_t *gemini_schema(const json_t *schema)
 {
     return schema_at(schema, 0);
@@ -140,16 +139,16 @@ static json_t *gemini_schema(const json_t *schema)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* Holds the parts of one content while it is read. */
+/* What was read so far from the parts of one content, which becomes one or more messages. */
 struct content {
     bool is_model;
     size_t i;
     whit_buf text, thinking;
-    json_t *calls, *results; /* calls: the model's function calls; results: messages with OpenAI's role "tool" */
-    json_t *open;            /* the calls of all contents so far that have no result yet, [id, name] each */
+    json_t *calls, *results; /* calls: function calls of the model; results: messages with OpenAI's role "tool" */
+    json_t *open;            /* list of [id, name] for the calls of all contents so far that have no result yet */
 };
 
-/* Appends the text of a file, which arrives as base64 data. */
+/* Appends the text of an inline file, which is in base64. Refuses files that are not text. */
 static bool append_data(struct content *c, const json_t *data, size_t k, whit_web_reply *reply)
 {
     const char *type = json_string_value(whit_gemini_get(data, "mimeType"));
@@ -188,8 +187,9 @@ static bool read_call(struct content *c, const json_t *call, size_t k, whit_web_
     return ok || refuse_part(reply, c->i, k, "a functionCall needs a name, a text");
 }
 
-/* Removes the first call without a result from the list and returns its id: the call with the response's id or, if the
- * response has no id, the call with its name. The caller owns the result. */
+/* Finds the call that a function's response answers, removes it from the list `open` and returns its id: the call with
+ * this id or, if the response has no id, the first call with this name. The caller owns the result. If no call is
+ * found, returns `id` or an empty string. */
 static json_t *take_call(json_t *open, const json_t *id, const json_t *name)
 {
     size_t i;
@@ -204,8 +204,8 @@ static json_t *take_call(json_t *open, const json_t *id, const json_t *name)
     return id ? json_incref((json_t *)id) : json_string("");
 }
 
-/* Returns a function's response as text. An object whose only member is the string `output`, as clients send it, gives
- * that string. */
+/* Returns a function's response as text. Clients often send an object with only the string `output`: its text is
+ * returned then. */
 static json_t *response_text(const json_t *response)
 {
     const json_t *output = json_object_get(response, "output");
@@ -240,7 +240,7 @@ static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_
     if (response && !c->is_model) return read_response(c, response, k, reply);
     if (json_is_string(text)) {
         whit_buf *out = is_thought ? &c->thinking : &c->text;
-        /* The parts of a model's content form one text, without line feeds between them. */
+        /* Texts of the user are joined by line feeds, texts of the model without. */
         if (!c->is_model && out->size_bytes) whit_buf_append_str(out, "\n");
         return whit_buf_append(out, json_string_value(text), json_string_length(text)) || whit_api_fail_memory(reply);
     }
@@ -336,8 +336,8 @@ static bool is_allowed(const json_t *names, const json_t *tool)
     return !json_array_size(names);
 }
 
-/* Reads the tools. Tools that Google's server runs itself (googleSearch and the like) are ignored: the answer is then
- * one in which no such tool was called. */
+/* Reads the tools. Tools that Google's server runs itself, such as googleSearch, are ignored, as if the model did not
+ * call them. */
 static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
 {
     static const char *const modes[] = {"AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED", NULL};
@@ -373,7 +373,7 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
 
 /* ---- settings ------------------------------------------------------------------------------------ */
 
-/* Constrains the answer to one of a schema's texts, verbatim, by a grammar with one alternative for each text. */
+/* Makes a grammar by which the answer is exactly one of the schema's enum texts. */
 static bool read_choices(const json_t *schema, json_t *chat, whit_web_reply *reply)
 {
     json_t *one;
@@ -431,7 +431,7 @@ static void read_thinking(const json_t *config, json_t *chat, bool *shows_though
     const json_t *budget = whit_gemini_get(thinking, "thinkingBudget");
     const char *level = json_string_value(whit_gemini_get(thinking, "thinkingLevel"));
     *shows_thoughts = json_is_true(whit_gemini_get(thinking, "includeThoughts"));
-    if (json_is_integer(budget) && json_integer_value(budget) >= 0) /* -1 lets the model decide */
+    if (json_is_integer(budget) && json_integer_value(budget) >= 0) /* -1: the model decides */
         json_object_set_new(chat, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", json_integer_value(budget) > 0));
     if (json_integer_value(budget) > 0) json_object_set(chat, "thinking_budget", (json_t *)budget);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Serves HTTP by libmicrohttpd, which is loaded on first use, because it needs a TLS library that no other verb of the
- * program needs. */
+ * Serves HTTP by libmicrohttpd. The library is loaded on first use, because it needs a TLS library that no other verb
+ * of the program needs. */
 #include "base/utf8.h"
 #include "server/http.h"
 #include "base/items.h"
@@ -17,11 +17,11 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Each connection's thread has a stack large enough for JSON nested as deep as its parser allows (2,048 levels), also
- * with sanitizers. */
+/* The stack of each connection's thread is large enough for JSON nested as deeply as the parser allows (2,048 levels),
+ * also in builds with sanitizers. */
 enum { HEADER_BYTES = 32768, STACK_BYTES = 8 << 20 };
-/* SPARE_CONNECTIONS connections beyond the limit may be open, in whose place others are being closed; up to
- * DROPPED_BYTES_MAX bytes of a refused body are read. */
+/* SPARE_CONNECTIONS: connections that may be open beyond the limit, while others are being closed for them.
+ * DROPPED_BYTES_MAX: how much of a refused body is read. */
 enum { SPARE_CONNECTIONS = 64, DROPPED_BYTES_MAX = 4 * WHIT_WEB_MAX_BODY_BYTES };
 
 struct api {
@@ -43,9 +43,8 @@ struct api {
     enum MHD_Result (*set_option)(struct MHD_Connection *connection, enum MHD_CONNECTION_OPTION option, ...);
 };
 
-/* Describes a connection. It is at work while it answers somebody who may use the server. Otherwise it waits, or its
- * request is refused or incomplete, and a new connection may take its place, beginning with the connection that has
- * waited longest. */
+/* A connection. It is at work while it answers a client that may use the server. Otherwise it waits: it is idle, or its
+ * request is incomplete or refused. A new connection beyond the limit closes the one that has waited longest. */
 struct client {
     struct client *previous, *next;
     int fd;
@@ -61,11 +60,11 @@ struct whit_web_server {
     uint32_t timeout_s;
     atomic_uint n_in_flight;
     pthread_mutex_t lock;  /* protects the members below */
-    struct client clients; /* head of the ring of connections, oldest first */
+    struct client clients; /* head of a circular list of connections, those first that have waited or worked longest */
     uint32_t n_clients, n_clients_max;
 };
 
-/* Holds the state of one request. */
+/* State of one request. */
 struct exchange {
     whit_web_server *server;
     whit_claim claim;
@@ -73,7 +72,7 @@ struct exchange {
     bool is_too_long;
     size_t n_dropped;
     whit_claim_result body_claim;
-    whit_web_reply refusal; /* the reply to refused headers; status 0: the headers were accepted */
+    whit_web_reply refusal; /* the reply, if the headers were refused; status 0: they were accepted */
 };
 
 struct stream {
@@ -129,9 +128,9 @@ const char *whit_web_query(const whit_web_request *request, const char *name)
     return c->api->lookup(c->of, MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* Restarts the library's measurement of the time in which no byte was read or written, by setting the timeout to 0 and
- * back. The library checks that time after a handler has run and before the reply is sent, so an answer that took
- * longer than the timeout would be dropped. */
+/* Restarts the library's measurement of the time without reading or writing, by setting the timeout to 0 and back. The
+ * library checks the timeout between the handler and the sending of the reply, and would drop an answer that took
+ * longer. */
 static void restart_timeout(const whit_web_server *server, struct MHD_Connection *connection)
 {
     server->api.set_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
@@ -180,7 +179,7 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
     if (reply->type) api->add_header(response, "Content-Type", reply->type);
     if (reply->id[0]) {
         api->add_header(response, "X-Request-Id", reply->id);
-        api->add_header(response, "request-id", reply->id); /* Anthropic's libraries read this name */
+        api->add_header(response, "request-id", reply->id); /* Anthropic's client libraries read this header */
     }
     for (size_t i = 0; i < reply->n_headers; i++)
         api->add_header(response, reply->headers[2 * i], reply->headers[2 * i + 1]);
@@ -189,14 +188,14 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
     return result;
 }
 
-/* Describes the framing of a request. If a proxy between the client and this server understood it differently, a
- * request could be hidden in another request's body (request smuggling), so only one plain form is accepted. The
- * library hides three things: that a line ended with LF alone, the bytes that followed a zero byte in a value, and
- * chunk extensions, which are to be ignored (RFC 9112, 2.2 and 7.1.1). */
+/* Facts about the headers that determine where a request ends. If a proxy before this server understood them
+ * differently, a request could be hidden in the body of another (request smuggling), so only one plain form is
+ * accepted. The library does not show three things: lines that end in LF alone, bytes after a zero byte in a value, and
+ * chunk extensions, which should be ignored (RFC 9112, 2.2 and 7.1.1). */
 struct framing {
     uint32_t n_lengths, n_codings, n_hosts;
-    bool is_odd;     /* a header's name or value can be read in more than one way */
-    bool is_encoded; /* the body has a content encoding, which is not supported */
+    bool is_odd;     /* a header's name or value is ambiguous */
+    bool is_encoded; /* the body has a content encoding such as gzip, which is not supported */
 };
 
 static bool is_word(const char *text, size_t n, const char *word)
@@ -221,7 +220,7 @@ static enum MHD_Result see_header(void *user, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-/* Returns the reason why the headers are refused, or NULL. */
+/* Returns the reason why the headers must be refused; NULL if there is none. */
 static const char *find_oddity(const whit_web_server *server, struct MHD_Connection *connection, const char *version)
 {
     struct framing f = {0};
@@ -233,7 +232,7 @@ static const char *find_oddity(const whit_web_server *server, struct MHD_Connect
     return f.is_encoded ? "Compressed bodies are not supported: send the body without a Content-Encoding.\n" : NULL;
 }
 
-/* Returns whether the fields after a body contain one that is only allowed before the body. */
+/* Returns whether the trailer after a chunked body has a field that is allowed only before the body. */
 static bool has_odd_trailer(const whit_web_server *server, struct MHD_Connection *connection)
 {
     struct framing f = {0};
@@ -241,7 +240,7 @@ static bool has_odd_trailer(const whit_web_server *server, struct MHD_Connection
     return f.is_odd || f.is_encoded || f.n_lengths || f.n_codings || f.n_hosts;
 }
 
-/* Answers 400 with the reason. The library closes the connection after an answer that comes before the body. */
+/* Replies 400 with the reason. The library closes the connection, because the reply comes before the body. */
 static enum MHD_Result refuse_framing(const whit_web_server *server, struct MHD_Connection *connection,
                                       const char *reason)
 {
@@ -265,14 +264,14 @@ static void append_client(whit_web_server *server, struct client *client)
     client->previous->next = server->clients.previous = client;
 }
 
-/* Closes the connection that has waited longest, except the newest connection. */
+/* Closes the connection that has waited longest; never the newest one. Must be called with the lock held. */
 static void close_waiting_client(whit_web_server *server)
 {
     struct client *client = server->clients.next;
     while (client != server->clients.previous && (client->is_at_work || client->is_closing)) client = client->next;
     if (client == server->clients.previous) return;
     client->is_closing = true;
-    whit_socket_end(client->fd); /* the connection's thread sees the end */
+    whit_socket_end(client->fd); /* the connection's thread then finds the end of the stream */
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
@@ -294,7 +293,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     if (!begins) free(client);
 }
 
-/* Records that a connection is at work or, if `is_at_work` is false, that it waits from now on. */
+/* Records that a connection is now at work or, if `is_at_work` is false, that it waits. */
 static void note_work(whit_web_server *server, struct MHD_Connection *connection, bool is_at_work)
 {
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -309,7 +308,7 @@ static void note_work(whit_web_server *server, struct MHD_Connection *connection
 
 /* ---- requests ------------------------------------------------------------------------------------ */
 
-/* Appends a part of a body; discards the body if it is too long or needs too much memory. */
+/* Appends a part of the request's body. If the body becomes too long or its memory cannot be claimed, discards it. */
 static void keep_body(struct exchange *x, const char *data, size_t n)
 {
     if (x->refusal.status || x->is_too_long || x->body_claim != WHIT_CLAIM_TAKEN) return;
@@ -326,7 +325,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
 {
     whit_web_server *server = user;
     struct exchange *x = *own;
-    if (!strcmp(method, "HEAD")) method = "GET"; /* the library leaves the body of the reply out */
+    if (!strcmp(method, "HEAD")) method = "GET"; /* for HEAD the library itself omits the body of the reply */
     struct connection c = {&server->api, connection};
     if (!x) {
         const char *oddity = find_oddity(server, connection, version);
@@ -342,7 +341,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         *own = x;
         return MHD_YES;
     }
-    if (*data_bytes) { /* a refused body is read and dropped, so that the reply arrives */
+    if (*data_bytes) { /* a refused body is still read, up to a limit, so that the client gets the reply */
         keep_body(x, data, *data_bytes);
         if (!x->body.size_bytes) x->n_dropped += *data_bytes;
         *data_bytes = 0;
@@ -382,8 +381,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **o
     *own = NULL;
 }
 
-/* Replaces escapes such as %41 by their characters, here A, in place. %00 stays unchanged: a zero byte would end the
- * path for readers of C strings. */
+/* Replaces escapes such as %41 by their characters, in place; returns the new length. %00 is left as it is, because a
+ * zero byte would end the path for C code. */
 static size_t unescape(void *user, struct MHD_Connection *connection, char *text)
 {
     char *out = text;

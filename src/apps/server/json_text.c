@@ -12,8 +12,8 @@
 /* ---- integers beyond 63 bits --------------------------------------------------------------------- */
 
 struct wide {
-    double value;                          /* the double that represents the digits in the parsed JSON */
-    char digits[WHIT_WIDE_DIGITS_MAX + 2]; /* the integer's digits, with its sign */
+    double value;                          /* the double that stands for the integer in parsed JSON */
+    char digits[WHIT_WIDE_DIGITS_MAX + 2]; /* the integer as it was written, with its sign */
 };
 
 static _Thread_local struct wide wides[WHIT_WIDE_MAX];
@@ -31,8 +31,9 @@ static const struct wide *find_value(double value)
     return NULL;
 }
 
-/* Chooses the double that represents an integer: the nearest double, or a neighbour of it if the nearest already
- * represents another integer. Returns NAN if there is no room for the digits. */
+/* Returns a double that stands for a wide integer, and remembers its digits: the nearest double or, if that stands for
+ * another integer already, a neighbour towards 0. Returns NAN if the table is full or the integer has too many
+ * digits. */
 static double keep_digits(const char *digits, size_t n)
 {
     struct wide *next = &wides[n_wides];
@@ -47,7 +48,7 @@ static double keep_digits(const char *digits, size_t n)
     return value;
 }
 
-/* Returns whether the digits exceed an int64_t. */
+/* Returns whether an integer is outside the range of int64_t. */
 static bool is_wide(const char *digits, size_t n, bool is_negative)
 {
     const char *most = is_negative ? "9223372036854775808" : "9223372036854775807";
@@ -56,15 +57,15 @@ static bool is_wide(const char *digits, size_t n, bool is_negative)
 
 /* ---- numbers in a text --------------------------------------------------------------------------- */
 
-/* Describes a walk along the parts of a JSON text: a part is a number that is no part of a string, one other byte or,
- * in a string, an escape's first two bytes. */
+/* A walk through a JSON text in parts. A part is a number outside strings, an escape sequence's first two bytes in a
+ * string, or any other single byte. */
 struct walk {
     const char *text;
     size_t n, at;
     bool in_string;
 };
 
-/* Moves past the next part; returns whether it is a number. */
+/* Moves to the next part; returns whether the part just passed is a number. */
 static bool next_part(struct walk *w)
 {
     const char *text = w->text;
@@ -98,7 +99,7 @@ static void widen_number(const char *text, size_t n, whit_buf *out)
     whit_buf_append_str(out, ".0");
 }
 
-/* Appends the text with its wide integers replaced by numbers that jansson can read. */
+/* Appends the text; wide integers are replaced by floats that jansson can read. */
 static void widen_text(const char *text, size_t n, whit_buf *out)
 {
     for (struct walk w = {.text = text, .n = n}; w.at < n;) {
@@ -110,8 +111,7 @@ static void widen_text(const char *text, size_t n, whit_buf *out)
     }
 }
 
-/* Appends the text with the numbers that represent wide integers replaced by these integers: the inverse of
- * widen_text. */
+/* Appends the text; floats that stand for wide integers are replaced by these integers, the reverse of widen_text. */
 static void restore_text(const char *text, size_t n, whit_buf *out)
 {
     for (struct walk w = {.text = text, .n = n}; w.at < n;) {
@@ -143,7 +143,7 @@ char *whit_json_write(const json_t *value)
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (!text || !n_wides) return text;
     whit_buf out = {0};
-    restore_text(text, strlen(text) + 1, &out); /* the zero byte at the end is included */
+    restore_text(text, strlen(text) + 1, &out); /* includes the zero byte at the end */
     free(text);
     if (!out.failed) return WHIT_ITEMS(char, &out);
     whit_buf_free(&out);

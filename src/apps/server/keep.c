@@ -17,7 +17,7 @@ static const char purpose[] = "serve";
 uint32_t whit_keep_join(const char *folder, int *fd)
 {
     char path[PATH_BYTES];
-    (void)mkdir(folder, 0700); /* if this fails, whit_keep_open reports why */
+    (void)mkdir(folder, 0700); /* whit_keep_open reports the error if the folder is missing afterwards */
     for (uint32_t i = 0; i < SERVERS_MAX; i++) {
         if (snprintf(path, sizeof path, "%s/server-%u.lock", folder, i) >= PATH_BYTES) break;
         *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -100,8 +100,8 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
     if (access(path, R_OK) != 0) return NULL;
     whit_status status = whit_keep_read(session, i, path, &ids, n_ids, &error);
     if (status == WHIT_OK) return ids;
-    /* The file may be in use by another server, or belong to a larger context, and then it stays; a damaged file is
-     * useless and is removed. */
+    /* A damaged file is removed. Otherwise the file is kept: it may be in use by another server, or have been saved
+     * with a larger context. */
     if (status == WHIT_ERROR_FORMAT) unlink(path);
     complain(keep, "a prompt stored in --cache-dir was not restored", error.message);
     return NULL;

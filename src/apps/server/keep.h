@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Keeps a prefix cache that outlives the server: saves the tokens of each slot as a session file in the folder of
- * --cache-dir. */
+ * Saves the tokens of each slot as a session file in the folder of --cache-dir, so that cached prefixes outlive the
+ * server. */
 #ifndef WHIT_SERVER_KEEP_H
 #define WHIT_SERVER_KEEP_H
 
@@ -8,30 +8,31 @@
 #include "whit.h"
 
 typedef struct whit_keep {
-    char *prefix; /* prefix of the files' paths; NULL: nothing is saved */
-    bool failed;  /* a failure was already reported */
+    char *prefix; /* beginning of the paths of all files; NULL: nothing is saved */
+    bool failed;  /* a failure was reported already; later ones are not */
 } whit_keep;
 
-/* Assigns a number, from 0 on, to each of the servers that use the folder at the same time. The number stays taken
- * until *fd is closed; *fd is -1, with number 0, if the folder cannot be locked, or does not exist and cannot be
- * made. */
+/* Chooses the smallest number, from 0 on, that no other running server uses in this folder, and locks it. *fd: the
+ * lock, which is held until the descriptor is closed. If the folder cannot be locked, or does not exist and cannot be
+ * created, *fd is -1 and the number is 0. */
 uint32_t whit_keep_join(const char *folder, int *fd);
 
-/* Opens the cache; `folder` NULL: nothing is saved. The names of the files depend on everything that the blocks depend
- * on, on the server's number in the folder, and on `i_twin`: engines with the same weights, in one process or in
- * several, have their own files. */
+/* Prepares saving in `folder` (NULL: nothing is saved). The files' names depend on all settings that determine the
+ * content of blocks, on the server's number i_server, and on i_twin, which distinguishes engines with the same
+ * weights. */
 whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_server, uint32_t i_twin,
                            const whit_session_options *session, whit_keep *keep, whit_error *error);
 void whit_keep_close(whit_keep *keep);
-/* Loads the file of slot `i` into the sequence. Returns its tokens, freed by the caller, or NULL if there is no
- * file. */
+/* Loads the saved file of slot `i` into sequence `i`. Returns its tokens, which the caller frees, and sets *n_ids; NULL
+ * if there is no usable file. */
 int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size_t *n_ids);
-/* Saves a sequence to its file, replacing the previous content. A failure is reported on stderr, once. */
+/* Saves sequence `i` to the file of its slot, replacing the previous content. Only the first failure is reported on
+ * stderr. */
 void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i);
-/* Writes the sequence to a session file, replacing an existing one, and sets *n_saved to the number of saved tokens
+/* Saves sequence `i` to a session file, replacing an existing one. *n_saved: the number of saved tokens
  * (whit_session_snapshot). */
 whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, size_t *n_saved, whit_error *error);
-/* Loads a session file into the sequence; sets *ids to its tokens, which the caller frees, or to NULL. */
+/* Loads a session file into sequence `i`. *ids: its tokens, which the caller frees, or NULL. */
 whit_status whit_keep_read(whit_session *session, uint32_t i, const char *path, int32_t **ids, size_t *n_ids,
                            whit_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes batches of KV events in MessagePack, as vLLM's KVEventBatch: [timestamp, [event, ...], rank], where an event
- * is [kind, field, ...]. */
+ * Encodes batches of KV events in MessagePack, in the form of vLLM's KVEventBatch: [timestamp, [event, ...], rank],
+ * where an event is [kind, field, ...]. */
 #include "server/kv_events.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static const char medium[] = "cpu";
 
 /* ---- MessagePack ------------------------------------------------------------------------------- */
 
-/* Writes a type byte and the lowest n_bytes of a value, most significant first. */
+/* Appends a type byte and the lowest n_bytes bytes of a value, most significant byte first. */
 static void write_tagged(whit_buf *out, uint8_t type, uint64_t value, size_t n_bytes)
 {
     uint8_t bytes[9] = {type};
@@ -55,7 +55,7 @@ static void write_double(whit_buf *out, double value)
     write_tagged(out, 0xcb, bits, 8);
 }
 
-/* Writes a hash of 64 bits, as subscribers expect it: the first eight bytes of the key. */
+/* Appends a block's hash: the first eight bytes of its key, since subscribers expect 64 bits. */
 static void write_hash(whit_buf *out, const uint8_t *key)
 {
     uint64_t hash = 0;
@@ -118,7 +118,7 @@ void whit_channel_publish(whit_event_channel *channel)
     channel->batch.size_bytes = 0;
     channel->batch.failed = false;
     channel->n_events = 0;
-    /* A batch that was lost for lack of memory has a number, too, so that subscribers see a gap. */
+    /* A batch that could not be encoded for lack of memory also gets a number, so that subscribers notice the gap. */
     whit_events_send(channel, &whole);
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Publishes KV events by libzmq, a library that is opened at first use.
- *
- * The messages are those of vLLM's publisher. The PUB socket sends [topic, number, batch], with the number as 8 bytes,
- * most significant first. The ROUTER socket serves replays: a request [first number], or [first number, topic],
- * preceded by an empty frame, is answered by messages [number, batch] and at the end [-1, ""]. A request without a
- * topic means the first model.
- *
- * The sockets listen before the server enters its sandbox; inside it libzmq gets their descriptors (ZMQ_USE_FD). */
+ * Publishes KV events by libzmq, which is loaded at first use.
+ * | The messages are those of vLLM's publisher. The PUB socket sends [topic, number, batch]; the number has 8 bytes,
+ * most significant first. The ROUTER socket serves replays. A request is an empty frame followed by [first number] or
+ * [first number, topic]; it is answered by messages [number, batch] and a last one, [-1, ""]. A request without a topic
+ * refers to the first model.
+ * | The server listens before it enters its sandbox; inside it libzmq gets the listening descriptors (ZMQ_USE_FD). */
 #include "base/phrase.h"
 #include "base/sockets.h"
 #include "server/kv_events.h"
@@ -22,7 +20,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-/* These are the limits of the batches kept for replays. KEPT_MAX is a power of two. */
+/* Limits of the batches that are kept for replays. KEPT_MAX must be a power of two. */
 enum { KEPT_MAX = 1 << 14, KEPT_BYTES_MAX = 32 << 20, IDENTITY_BYTES = 256, TOPIC_BYTES = 1024 };
 
 struct zmq {
@@ -48,18 +46,18 @@ struct kept {
 struct whit_events {
     struct zmq zmq;
     void *context, *publisher, *router;
-    int publisher_fd, router_fd; /* listening sockets until libzmq takes them; -1 otherwise */
-    /* the two ends of a pipe, into which a byte is written after a batch was kept, and at the end */
+    int publisher_fd, router_fd; /* listening descriptors; -1 once libzmq owns them */
+    /* a pipe: a byte is written to wake[1] for each new batch and at the end, which wakes the thread */
     int wake[2];
     pthread_t thread;
     bool is_running;
     pthread_mutex_t lock; /* guards the following members */
-    struct kept *kept;    /* (KEPT_MAX) ring buffer: batch i is in place i mod KEPT_MAX */
-    uint64_t begin, end;  /* range of the kept batches, counted over all channels */
-    uint64_t sent;        /* the batches before this number were sent */
+    struct kept *kept;    /* (KEPT_MAX) ring buffer: the batch with position p is in kept[p % KEPT_MAX] */
+    uint64_t begin, end;  /* positions of the kept batches: [begin, end); all channels share them */
+    uint64_t sent;        /* all batches at positions below this were sent */
     size_t kept_bytes;
     bool is_ending;
-    whit_event_channel *channels; /* (n_channels) */
+    whit_event_channel *channels; /* array of n_channels */
     size_t n_channels;
 };
 
@@ -95,7 +93,7 @@ const char *whit_events_library(char version[16])
 
 /* ---- opening ----------------------------------------------------------------------------------- */
 
-/* Listens on "tcp://HOST:PORT"; the host * stands for all addresses. */
+/* Listens at "tcp://HOST:PORT"; the host * means all addresses. */
 static whit_status listen_on(const char *endpoint, int *fd, whit_error *error)
 {
     static const char scheme[] = "tcp://";
@@ -117,8 +115,8 @@ static whit_status listen_on(const char *endpoint, int *fd, whit_error *error)
     return whit_listen_tcp(host, (uint32_t)port, "give another port", fd, ignored, sizeof ignored, error);
 }
 
-/* Writes the address that topics name: HOST:PORT of this server, with the machine's name if the address means "all
- * addresses". */
+/* Writes the server's HOST:PORT, which topics contain: options->advertise or the server's address. If that is the
+ * wildcard address, the machine's name replaces it. */
 static void name_server(const whit_server_options *options, const char *address, char name[300])
 {
     const char *plain = strstr(address, "://") ? strstr(address, "://") + 3 : address;
@@ -183,7 +181,8 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
     return WHIT_OK;
 }
 
-/* Makes a socket of libzmq on a listening descriptor and takes ownership of the descriptor; NULL on failure. */
+/* Makes a socket of libzmq from a listening descriptor, and takes ownership of the descriptor (*fd becomes -1). Returns
+ * NULL on failure. */
 static void *take_over(whit_events *e, int type, int *fd)
 {
     const int no_wait = 100, no_limit = 2 * KEPT_MAX;
@@ -192,7 +191,7 @@ static void *take_over(whit_events *e, int type, int *fd)
     if (e->zmq.setsockopt(socket, ZMQ_USE_FD, fd, sizeof *fd) == 0 &&
         e->zmq.setsockopt(socket, ZMQ_LINGER, &no_wait, sizeof no_wait) == 0 &&
         e->zmq.setsockopt(socket, ZMQ_SNDHWM, &no_limit, sizeof no_limit) == 0 &&
-        e->zmq.bind(socket, "tcp://127.0.0.1:1") == 0) { /* the address is ignored where a descriptor is set */
+        e->zmq.bind(socket, "tcp://127.0.0.1:1") == 0) { /* bind needs an address, but uses the descriptor */
         *fd = -1;
         return socket;
     }
@@ -207,8 +206,8 @@ static void write_number(uint64_t number, uint8_t bytes[8])
     for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(number >> (56 - 8 * i));
 }
 
-/* Sends the batches that were not sent yet. Sending never blocks: libzmq drops a batch that a slow subscriber cannot
- * receive, and the subscriber sees the gap. */
+/* Sends all batches that were not sent yet. This never blocks: if a subscriber is too slow, libzmq drops batches for
+ * it, and the subscriber sees the gap. */
 static void send_new(whit_events *e)
 {
     uint8_t number[8];
@@ -225,14 +224,14 @@ static void send_new(whit_events *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Holds a request for a replay. */
+/* A request for a replay. */
 struct request {
     uint8_t identity[IDENTITY_BYTES], first[8];
     char topic[TOPIC_BYTES];
     int n_identity, n_first, n_topic;
 };
 
-/* Receives the next request; returns false if no request waits, or if it is malformed. */
+/* Receives a request if one has arrived; returns false if there is none or it is malformed. */
 static bool receive_request(whit_events *e, struct request *request)
 {
     struct {
@@ -269,9 +268,9 @@ static bool send_reply(whit_events *e, const struct request *request, uint64_t n
         e->zmq.send(e->router, batch->data, batch->size_bytes, ZMQ_DONTWAIT) >= 0;
 }
 
-/* Copies the next kept batch of a channel from ring position *at on, with a number of at least `first`; returns false
- * after the last batch. The lock is held only while a batch is copied, so that a long replay does not keep an engine
- * waiting. */
+/* Copies the next kept batch of a channel whose number is at least `first`; the search begins at position *at, which it
+ * advances. Returns false if there is none. The lock is held only for one batch at a time, so that a long replay does
+ * not delay an engine. */
 static bool copy_next(whit_events *e, const whit_event_channel *channel, uint64_t first, uint64_t *at, uint64_t *number,
                       whit_buf *batch)
 {
@@ -313,11 +312,11 @@ static void *send_batches(void *user)
         char ignored[64];
         struct request request;
         if (e->zmq.poll(items, e->router ? 2 : 1, -1) < 0 && errno != EINTR) break;
-        /* the pipe has a byte for each time that the thread was woken */
+        /* each wake-up has written one byte */
         while (read(e->wake[0], ignored, sizeof ignored) > 0) {
         }
         send_new(e);
-        /* One request is answered in each turn, so that many requests do not delay batches. */
+        /* Only one replay request is answered per turn, so that many requests do not delay new batches. */
         if (e->router && receive_request(e, &request)) replay(e, &request);
         pthread_mutex_lock(&e->lock);
         is_ending = e->is_ending && e->sent == e->end;
@@ -367,7 +366,7 @@ void whit_events_close(whit_events *e)
     free(e);
 }
 
-/* ---- from the engines -------------------------------------------------------------------------- */
+/* ---- called by the engines --------------------------------------------------------------------- */
 
 whit_event_channel *whit_events_channel(whit_events *e, const char *model)
 {

@@ -14,7 +14,7 @@ enum { PIECE_TOKENS = 32 };
 
 /* ---- tokens -------------------------------------------------------------------------------------- */
 
-/* Returns the bytes that a token adds to a text; the caller frees them. */
+/* Returns the bytes of a token's text, which the caller frees. */
 static whit_buf api_token_bytes(const whit_api *api, int32_t id)
 {
     uint8_t few[64];
@@ -28,7 +28,7 @@ static whit_buf api_token_bytes(const whit_api *api, int32_t id)
     return own;
 }
 
-/* Returns whether the bytes are complete characters without a zero byte. */
+/* Returns whether the bytes are complete UTF-8 characters and contain no zero byte. */
 static bool is_text(const whit_buf *bytes)
 {
     size_t n = bytes->size_bytes;
@@ -52,8 +52,8 @@ void whit_write_piece(const whit_api *api, int32_t id, whit_buf *out)
     whit_buf_free(&bytes);
 }
 
-/* Writes a token's text. Parts of characters are written as OpenAI does, bytes:\xe2\x80, since a replacement character
- * would be the same for all of them. */
+/* Writes a token's text as JSON. Parts of characters are written in OpenAI's form, "bytes:\xe2\x80": a replacement
+ * character would make all of them equal. */
 static void write_token(const whit_buf *bytes, whit_buf *out)
 {
     if (is_text(bytes)) {
@@ -65,7 +65,7 @@ static void write_token(const whit_buf *bytes, whit_buf *out)
     whit_buf_append_str(out, "\"");
 }
 
-/* ---- places -------------------------------------------------------------------------------------- */
+/* ---- offsets of tokens --------------------------------------------------------------------------- */
 
 size_t whit_count_chars(const void *text, size_t n_bytes)
 {
@@ -80,7 +80,7 @@ const whit_buf *whit_ask_prompt_text(const whit_ask *ask, uint32_t i)
     return &ask->prompt_texts[i / ask->n_each];
 }
 
-/* Returns whether the bytes end within a character. */
+/* Returns whether the bytes end with an incomplete UTF-8 character. */
 static bool ends_within(const whit_buf *bytes)
 {
     size_t n = bytes->size_bytes, n_back = 0;
@@ -107,16 +107,16 @@ size_t whit_text_place_take(const whit_api *api, whit_text_place *place, int32_t
     bool begins = ends_within(&bytes), was_within = place->is_within;
     place->is_within = n ? begins : was_within || begins;
     place->n_chars += whit_count_chars(text, n);
-    /* Bytes at the end of an incomplete character were held back; they may have been invalid UTF-8, and then each of
-     * them was replaced by a character. */
+    /* The detokenizer had held back the bytes of an incomplete character. If they turned out to be invalid, each was
+     * replaced by a character before this token's text. */
     size_t n_own = whit_count_chars(bytes.data, bytes.size_bytes);
     if (was_within && n && is_text(&bytes) && place->n_chars > n_before + n_own) n_before = place->n_chars - n_own;
     whit_buf_free(&bytes);
     return n_before;
 }
 
-/* Begins the places of the tokens in an answer's text, which continues the prompt's text and is decoded as by the
- * generation's own detokenizer. */
+/* Starts at the first token of the answer. The tokens of the prompt are decoded first, because the detokenizer's state
+ * after them affects the answer's text, which is decoded in the same way by the generation. */
 void whit_text_place_open(const whit_ask *ask, uint32_t i, whit_text_place *place)
 {
     const whit_job *job = ask->jobs[i];
@@ -134,7 +134,8 @@ void whit_text_place_close(whit_text_place *place)
     place->detokenizer = NULL;
 }
 
-/* Returns whether the token was put before the text, so that the text lacks it. */
+/* Returns whether the token is a BOS that was added before the prompt, so that the prompt's text does not contain
+ * it. */
 static bool is_put_before(const whit_ask *ask, int32_t id, const whit_buf *text)
 {
     if (id != whit_model_bos(ask->api->model)) return false;
@@ -162,14 +163,14 @@ size_t *whit_ask_prompt_places(const whit_ask *ask, uint32_t i)
     return places;
 }
 
-/* ---- lists --------------------------------------------------------------------------------------- */
+/* ---- lists of log-probabilities ------------------------------------------------------------------ */
 
 static size_t count_tokens(const whit_logs *logs)
 {
     return (logs->first_id >= 0) + logs->n_parts[0] + logs->n_parts[1];
 }
 
-/* Returns the entries of a token; NULL means that it is a first token without log-probabilities. */
+/* Returns the 1 + n_top entries of a token; NULL for a prompt's first token, which has none. */
 static const whit_logprob *entries_at(const whit_logs *logs, size_t i)
 {
     if (logs->first_id >= 0 && i-- == 0) return NULL;
@@ -185,7 +186,7 @@ static void write_value(float logprob, whit_buf *out)
     if (!text[strcspn(text, ".e")]) whit_buf_append_str(out, ".0");
 }
 
-/* Writes the members of an entry: "token": ..., "logprob" or "prob": ..., "bytes": [...], "id": ... */
+/* Writes the members of an entry without braces: "token": ..., "logprob" or "prob": ..., "bytes": [...], "id": ... */
 static void write_entry(const whit_logs *logs, whit_logprob entry, whit_buf *out)
 {
     bool is_prob = logs->form == WHIT_LOGS_PROBS;
@@ -213,8 +214,8 @@ static void write_chat_token(const whit_logs *logs, const whit_logprob *entries,
     whit_buf_append_str(out, "]}");
 }
 
-/* Returns whether an earlier entry, which is likelier, has the same text: tokens of the same text are one member of the
- * reply. */
+/* Returns whether an earlier, likelier entry has the same text. In this form the text is the key, so only the first one
+ * is written. */
 static bool is_repeated(const whit_logs *logs, const whit_logprob *entries, uint32_t k)
 {
     bool found = false;
@@ -296,10 +297,10 @@ bool whit_logs_write(whit_logs *logs, whit_buf *out)
     return false;
 }
 
-/* ---- an answer ----------------------------------------------------------------------------------- */
+/* ---- log-probabilities of an answer -------------------------------------------------------------- */
 
-/* Returns the offsets of all tokens in the text. An offset is at most the text's length, since the tokens of a stop
- * string would begin after its end. */
+/* Returns the offsets of all tokens in the reply's text; NULL if memory runs out. Tokens of a stop string that was
+ * removed would be after the end of the text: their offset is the text's length. */
 static size_t *find_places(const whit_ask *ask, uint32_t i, const whit_logs *logs)
 {
     const whit_job *job = ask->jobs[i];

@@ -11,7 +11,7 @@
 #include "server/messages.h"
 #include "server/json_text.h"
 
-/* ---- shared by the dialects ---------------------------------------------------------------------- */
+/* ---- shared with the other vendors' APIs --------------------------------------------------------- */
 
 void whit_dialect_send(whit_buf *out, json_t *event)
 {
@@ -32,7 +32,7 @@ json_t *whit_dialect_arguments(const json_t *text)
 {
     const char *bytes = json_string_value(text);
     size_t n = json_string_length(text);
-    /* a call of a function without parameters has no arguments */
+    /* a function without parameters may be called with empty arguments */
     if (bytes && (!n || !strcmp(bytes, "null"))) return json_object();
     json_error_t ignored;
     json_t *own = bytes ? whit_json_read(bytes, n, &ignored) : NULL;
@@ -43,7 +43,7 @@ json_t *whit_dialect_arguments(const json_t *text)
 
 /* ---- replies ------------------------------------------------------------------------------------- */
 
-/* Returns whether the answer ended by itself or at a stop string, rather than at a limit. */
+/* Returns whether the answer ended by itself or at a stop string, and not at a limit. */
 static bool has_ended(const whit_job *job)
 {
     return job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP;
@@ -57,7 +57,7 @@ static const char *stop_reason(const whit_ask *ask, bool calls)
     return job->stopped_by ? "stop_sequence" : "end_turn";
 }
 
-/* Returns the requested stop string that ended the answer, or null. */
+/* Returns the request's stop string that ended the answer; null if none did. */
 static json_t *stop_text(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];
@@ -74,7 +74,7 @@ static json_t *usage(const whit_ask *ask)
                      "speed");
 }
 
-/* Makes the id of a call, which is the same in whole and in streamed answers. */
+/* Makes the id of the i-th call; complete and streamed answers use the same ids. */
 static json_t *call_id(const whit_ask *ask, uint32_t i)
 {
     return json_sprintf("toolu_%s_%u", ask->id, (unsigned)i);

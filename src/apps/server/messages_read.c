@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads requests of Anthropic's Messages API: the blocks of contents, and tools, also those whose type the vendor
- * defines. */
+ * Reads requests of Anthropic's Messages API: contents, which consist of blocks, and tools, including the types of
+ * tools that the vendor defines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +18,9 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* Describes the place of a content within the request, for errors: messages[2].content, system. */
+/* The path of a content within the request, for error messages, such as messages[2].content or system. */
 typedef struct place {
-    const json_t *outer; /* the outer block, for a content within a block's content; NULL otherwise */
+    const json_t *outer; /* the block around this content, if the content is itself part of a block; otherwise NULL */
     size_t i_message, i_outer;
     bool is_system;
 } place;
@@ -49,7 +49,8 @@ static bool append_string(const json_t *text, whit_buf *out)
     return json_is_string(text) && whit_buf_append(out, json_string_value(text), json_string_length(text));
 }
 
-/* Appends a line "name: value", which stands before a document's text. */
+/* Appends the line "name: value" for a member of a block, such as a document's title; appends nothing if it is
+ * empty. */
 static void append_label(const json_t *block, const char *name, whit_buf *out)
 {
     const json_t *value = json_object_get(block, name);
@@ -59,7 +60,7 @@ static void append_label(const json_t *block, const char *name, whit_buf *out)
     whit_buf_append_str(out, "\n");
 }
 
-/* Appends the text of each block of a list, a line each; returns false if `content` has a block of another type. */
+/* Appends a text, or the texts of a list of blocks, one per line; returns false if `content` contains anything else. */
 static bool append_texts(const json_t *content, whit_buf *out)
 {
     size_t i;
@@ -73,7 +74,7 @@ static bool append_texts(const json_t *content, whit_buf *out)
     return json_is_array(content);
 }
 
-/* These are the errors for block types that have no text. */
+/* Reasons for refusing types of blocks that have no text. */
 static const struct {
     const char *type, *why;
 } unreadable[] = {
@@ -90,8 +91,8 @@ static const struct {
     {"tool_search_tool_result", "the result of another server's search: name the tools in `tools`"},
 };
 
-/* Appends the text of a block that any content may have: text, document, search_result or tool_reference, whose text is
- * its tool's name. Returns false if the block was refused. */
+/* Appends the text of a block of a type that is allowed everywhere: text, document, search_result, or tool_reference,
+ * whose text is the name of the tool. Returns false after refusing the block. */
 static bool append_block(const json_t *block, const place *at, size_t i, whit_buf *out, whit_web_reply *reply)
 {
     const json_t *source = json_object_get(block, "source");
@@ -123,7 +124,7 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
     return refuse_block(reply, at, i, "this kind of content is not supported; text, documents and search results are");
 }
 
-/* Returns the text of a content: a string, or blocks with text. NULL means that the content was refused. */
+/* Returns the text of a content, which is a string or a list of blocks. Returns NULL after refusing the content. */
 static json_t *content_text(const json_t *content, const place *at, whit_web_reply *reply)
 {
     whit_buf text = {0};
@@ -146,13 +147,13 @@ static json_t *content_text(const json_t *content, const place *at, whit_web_rep
 
 /* ---- messages ------------------------------------------------------------------------------------ */
 
-/* Holds the parts of one message while they are read. */
+/* What was read so far from the blocks of one message. */
 struct parts {
     const char *role;
     bool is_assistant;
     whit_buf text, thinking;
-    size_t n_texts;          /* number of blocks of the text */
-    json_t *calls, *results; /* calls: the assistant's calls; results: messages with OpenAI's role "tool" */
+    size_t n_texts;          /* number of blocks that contributed to `text` */
+    json_t *calls, *results; /* calls: tool calls of the assistant; results: messages with OpenAI's role "tool" */
     place at;
 };
 
@@ -190,7 +191,7 @@ static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_
         return append_string(json_object_get(block, "thinking"), &parts->thinking) ||
             refuse_block(reply, &parts->at, i, "thinking: expected a text");
     if (parts->is_assistant && has_type(block, "redacted_thinking")) return true;
-    if (parts->is_assistant && has_type(block, "compaction")) { /* the block is a summary of earlier messages */
+    if (parts->is_assistant && has_type(block, "compaction")) { /* a summary of earlier messages */
         parts->n_texts++;
         return append_string(json_object_get(block, "content"), &parts->text) ||
             refuse_block(reply, &parts->at, i, "content: expected a text");
@@ -202,7 +203,7 @@ static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_
     return append_block(block, &parts->at, i, &parts->text, reply);
 }
 
-/* Converts one message to one or more messages, because tool results become separate messages. */
+/* Converts one message to one or more messages: each tool result becomes a separate message. */
 static bool read_blocks(const json_t *blocks, const char *role, size_t i_message, json_t *messages,
                         whit_web_reply *reply)
 {
@@ -224,7 +225,8 @@ static bool read_blocks(const json_t *blocks, const char *role, size_t i_message
             json_object_set_new(message, "reasoning_content",
                                 whit_dialect_text(parts.thinking.data, parts.thinking.size_bytes));
         if (json_array_size(parts.calls)) json_object_set(message, "tool_calls", parts.calls);
-        /* An empty text is still a message; a message that contains only results has no text. */
+        /* A message with only tool results becomes only these; otherwise the message is added even if its text is
+         * empty. */
         if (parts.is_assistant || parts.n_texts || !json_array_size(parts.results))
             json_array_append(messages, message);
     }
@@ -233,8 +235,8 @@ static bool read_blocks(const json_t *blocks, const char *role, size_t i_message
     return ok;
 }
 
-/* Returns whether the role is known. Coding agents also send the role "system" between the others: a remark of the
- * program, not of the person. */
+/* Returns whether a message may have this role. Coding agents send messages with role "system" also between the others,
+ * as remarks of their program. */
 static bool is_known_role(const char *role)
 {
     return role && (!strcmp(role, "user") || !strcmp(role, "assistant") || !strcmp(role, "system"));
@@ -275,8 +277,8 @@ static bool read_messages(const json_t *body, json_t *messages, whit_web_reply *
 
 /* ---- tools --------------------------------------------------------------------------------------- */
 
-/* These are tools whose schemas the vendor defines and whose calls the client runs, by the prefix of their types; a
- * date follows the prefix. */
+/* Tools whose schemas the vendor defines and whose calls the client runs. `type` is a prefix: in a request a date
+ * follows it. */
 static const struct {
     const char *type, *about, *schema;
 } typed[] = {
@@ -300,7 +302,7 @@ static const struct {
      "\"items\":{\"type\":\"integer\"}}},\"required\":[\"command\"]}"},
 };
 
-/* Tools that the vendor's server runs itself are ignored: the answer is then one in which no such tool was called. */
+/* Tools that the vendor's server runs itself are ignored, as if the model did not call them. */
 static const char *const server_run[] = {"web_search_", "web_fetch_", "code_execution_", "tool_search_tool_",
                                          "mcp_toolset"};
 
@@ -309,11 +311,11 @@ static bool begins_with(const char *text, const char *beginning)
     return !strncmp(text, beginning, strlen(beginning));
 }
 
-/* Adds a tool in the form of OpenAI's function. */
+/* Adds a tool to the list as a function in OpenAI's form. */
 static void add_tool(json_t *list, const json_t *tool, const json_t *name, const char *about, json_t *schema)
 {
     const json_t *own_about = json_object_get(tool, "description");
-    /* The members are in the order of OpenAI's: templates write members in the given order, and models were trained on
+    /* The order of the members is OpenAI's: templates write members in the given order, and models were trained with
      * that order. */
     json_t *function = json_pack("{s:O}", "name", name);
     if (json_is_string(own_about))
@@ -400,9 +402,9 @@ static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
     return ok;
 }
 
-/* ---- the whole request --------------------------------------------------------------------------- */
+/* ---- other members of a request ------------------------------------------------------------------ */
 
-/* Reads the form of the answer: output_config.format, or output_format, which is the older name. */
+/* Reads the schema of the answer: output_config.format, or its older name output_format. */
 static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
 {
     const json_t *format = json_object_get(json_object_get(body, "output_config"), "format");
@@ -445,12 +447,12 @@ json_t *whit_anthropic_read(const json_t *body, bool counting, whit_web_reply *r
     json_object_set_new(own, "messages", messages);
     if (most) json_object_set(own, "max_tokens", (json_t *)most);
     if (stops) json_object_set(own, "stop", (json_t *)stops);
-    if (thinking && strcmp(thinking, "adaptive") != 0) /* "adaptive" leaves the choice to the model */
+    if (thinking && strcmp(thinking, "adaptive") != 0) /* "adaptive": the model decides */
         json_object_set_new(own, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", !strcmp(thinking, "enabled")));
     json_t *budget = json_object_get(wanted, "budget_tokens");
     if (thinking && !strcmp(thinking, "enabled") && budget) json_object_set(own, "thinking_budget", budget);
-    /* If the last message is the beginning of an answer, the model continues it. */
+    /* If the last message is from the assistant, the model continues it. */
     const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
     const char *role = json_string_value(json_object_get(last, "role"));
     if (ok && role && !strcmp(role, "assistant") && !json_object_get(last, "tool_calls"))

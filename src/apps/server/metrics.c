@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The bounds of each kind of histogram are in the printed unit; `scale` is the number of added units in one printed
- * unit. */
+/* The upper bounds of the buckets, in the printed unit. scale: number of the unit in which values are added per printed
+ * unit, such as 1e9 ns per second. */
 static const struct {
     double bounds[WHIT_HISTOGRAM_BOUNDS], scale;
 } kinds[WHIT_HISTOGRAM_KINDS] = {
@@ -82,7 +82,7 @@ void whit_request_log_write(const whit_request_log *log, json_t *line)
     json_object_update(whole, line);
     char *text = whole ? whit_json_write(whole) : NULL;
     if (text && whit_buf_append_str(&out, text) && whit_buf_append(&out, "\n", 1))
-        /* the write fails on a full disk, or if nobody reads the log any more */
+        /* a full disk, or a pipe whose reader has ended, loses the line */
         if (write(log->fd, out.data, out.size_bytes) < 0) {
         }
     free(text);

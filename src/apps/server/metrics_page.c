@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Serves GET /metrics in Prometheus' text format. Every line names its model; the counters of a model that was closed
- * stay. */
+ * Serves GET /metrics in Prometheus' text format. Every line names its model. Counters of a closed model are still
+ * listed. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +15,8 @@ enum { N_ROWS = 31 };
 
 static const struct {
     const char *name, *type, *help;
-    const char *vllm; /* the name that dashboards and routers for vLLM expect; NULL: vLLM has no such name */
+    const char *vllm; /* the name under which vLLM has this metric, which dashboards and routers expect; NULL: vLLM
+                       * lacks it */
 } rows[N_ROWS] = {
     {"prompt_tokens_total", "counter", "Prompt tokens computed."},
     {"prompt_tokens_cached_total", "counter", "Prompt tokens that were there already."},
@@ -87,7 +88,7 @@ static void list_values(const whit_engine_counts *c, double values[N_ROWS])
     memcpy(values, list, sizeof list);
 }
 
-/* Appends a label's value, escaped for the Prometheus format. */
+/* Appends a label's value with the escapes of Prometheus' format. */
 static void append_label(whit_buf *out, const char *text)
 {
     for (; *text; text++) {
@@ -97,8 +98,7 @@ static void append_label(whit_buf *out, const char *text)
     }
 }
 
-/* Appends the names of the adapters whose bits are set in `bits` and that the request's key may use, separated by
- * commas. */
+/* Appends the names of the adapters in the bit mask that the request's key may use, separated by commas. */
 static void append_adapters(const whit_call *call, uint64_t bits, whit_buf *out)
 {
     const whit_server_options *options = call->site->options;
@@ -111,7 +111,7 @@ static void append_adapters(const whit_call *call, uint64_t bits, whit_buf *out)
     }
 }
 
-/* Appends the size of the prefix cache and the adapters in use, under the names that routers for vLLM read. */
+/* Appends the size of the prefix cache, and the names of adapters in use, as metrics that routers for vLLM read. */
 static void append_infos(const whit_call *call, size_t n, const whit_engine_counts *counts, const whit_buf *names,
                          whit_buf *out)
 {
@@ -140,7 +140,7 @@ void whit_metrics_get(whit_call *call)
 {
     whit_site *site = call->site;
     whit_web_reply *reply = call->reply;
-    size_t n_models = site->models->n, n = 0; /* n: number of models that the request's key may use */
+    size_t n_models = site->models->n, n = 0; /* n: how many models the request's key may use */
     whit_engine_counts *counts = calloc(n_models, sizeof *counts);
     double(*values)[N_ROWS] = calloc(n_models, sizeof *values);
     whit_buf *names = calloc(n_models, sizeof *names), *out = &reply->body;

@@ -16,7 +16,7 @@
 #include "server/replies.h"
 #include "whit/steps.h"
 
-enum { MOST_ADDED = 256 }; /* maximum number of models of the store that a server adds while it runs */
+enum { MOST_ADDED = 256 }; /* maximum number of models that a server adds from the store while it runs */
 
 /* ---- one model ----------------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
     if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
 }
 
-/* Adds the counters of a model that is being closed to its entry. Must be called with the lock held. */
+/* Adds the counters of a model that is being closed to `past` of its entry. Must be called with the lock held. */
 static void keep_counts(whit_models *models, const whit_api *api)
 {
     whit_engine_counts one;
@@ -72,7 +72,7 @@ static void close_api(whit_api *api)
     free(api);
 }
 
-/* Makes the state with which a model is served. Takes ownership of the model, also on failure. */
+/* Makes the state for serving a model. Takes ownership of the model, also on failure. */
 static whit_status make_api(whit_site *site, const char *name, whit_model *model, whit_api **api, whit_error *error)
 {
     *api = calloc(1, sizeof **api);
@@ -82,7 +82,8 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     }
     **api = (whit_api){
         .site = site, .name = name, .model = model, .options = site->options, .stop = site->stop, .log = site->log};
-    whit_status status = whit_model_set_name(model, name, error); /* clients see the name and no path */
+    whit_status status = whit_model_set_name(model, name, error); /* clients then see this name and not the file's
+                                                                   * path */
     if (status == WHIT_OK) status = whit_api_open(*api, error);
     if (status == WHIT_OK) return WHIT_OK;
     close_api(*api);
@@ -90,7 +91,8 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     return status;
 }
 
-/* Adds the sizes of the adapters' files, and the memory that mounting the adapters together takes. */
+/* Adds to the entry's n_bytes the sizes of the adapters' files, and the memory for mounting as many adapters as one
+ * request may name. Fails if --max-memory is exceeded. */
 static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_error *error)
 {
     whit_mount mounts[WHIT_MOUNTS_MAX];
@@ -114,7 +116,7 @@ static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_e
                      entry->options->name, entry->n_bytes >> 20, api->options->max_memory_mb);
 }
 
-/* Makes the state with which a model is served, as make_api does, and counts the memory of the model's adapters. */
+/* Makes the state for serving a model, as make_api does, and counts the memory for its adapters. */
 static whit_status make_counted(whit_site *site, whit_entry *entry, whit_model *model, whit_api **api,
                                 whit_error *error)
 {
@@ -142,7 +144,7 @@ static bool is_replaced(const whit_entry *entry)
          now.st_mtim.tv_nsec != entry->changed.tv_nsec);
 }
 
-/* Records the facts that must be known while the model is closed. */
+/* Records facts about a model that are needed while it is closed. */
 static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_model *model, whit_error *error)
 {
     const void *address;
@@ -155,7 +157,7 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &n_arena, error));
     WHIT_TRY(
         whit_session_predict_drafter_bytes(model, &session, whit_engine_drafter(model, &engine), &n_drafter, error));
-    /* the embedder's session is opened when it is needed */
+    /* the embedder opens its session only when it is needed */
     WHIT_TRY(whit_session_predict_bytes(model, &embedder, NULL, 0, &n_embedder, error));
     const char *family = whit_model_metadata(model, "general.architecture");
     snprintf(entry->family, sizeof entry->family, "%s", whit_or_empty(family));
@@ -176,13 +178,13 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     return WHIT_OK;
 }
 
-/* Returns the memory that the model's session takes with all slots. */
+/* Returns the memory of the model's session with all slots. */
 static size_t session_bytes(const whit_site *site, const whit_entry *entry)
 {
     return entry->n_one_bytes + entry->n_slot_bytes * (site->options->n_parallel - 1);
 }
 
-/* Describes the memory of the slots, and the number that would fit into free memory. */
+/* Writes a message about the memory of the slots, and how many slots would fit into free memory. */
 static void describe_cost(const whit_site *site, const whit_entry *entry, char *text, size_t text_bytes)
 {
     const uint32_t n_slots = site->options->n_parallel;
@@ -202,8 +204,8 @@ static void describe_cost(const whit_site *site, const whit_entry *entry, char *
         snprintf(text + n, text_bytes - (size_t)n, ": choose a smaller -c, or --kv k4v2");
 }
 
-/* Warns if a model's session takes more memory than is free: the system hands memory out as it is used, and may end the
- * server then. */
+/* Warns if a model's session needs more memory than is free: the system grants memory when it is first used, and may
+ * kill the server then. */
 static void warn_of_cost(const whit_site *site, const whit_entry *entry)
 {
     char text[256];
@@ -220,9 +222,9 @@ static void free_added(const whit_server_model *model)
     free((whit_server_model *)model);
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- all models ---------------------------------------------------------------------------------- */
 
-/* Refuses an adapter that fits no model. */
+/* Fails if an adapter fits none of the models. */
 static whit_status check_adapters(const whit_site *site, whit_api *const *apis, size_t n, whit_error *error)
 {
     for (size_t k = 0; k < site->options->n_adapters; k++) {
@@ -254,7 +256,7 @@ whit_status whit_models_open(whit_site *site, whit_error *error)
     if (!models || !apis || !models->entries)
         status = whit_fail_memory(error, "the models", options->n_models * sizeof *models->entries);
     if (models) {
-        models->n_free_bytes = whit_memory_available(); /* the number is read now, because the sandbox hides /proc */
+        models->n_free_bytes = whit_memory_available(); /* read now, because /proc is hidden in the sandbox */
         pthread_mutex_init(&models->lock, NULL);
         pthread_cond_init(&models->changed, NULL);
     }
@@ -307,8 +309,8 @@ void whit_models_close(whit_site *site)
     site->models = NULL;
 }
 
-/* Closes idle models until n_bytes more fit; returns false if they do not. Must be called with the lock held, which is
- * released meanwhile. */
+/* Closes idle models, those unused for longest first, until n_bytes more fit into --max-memory; returns false if that
+ * is impossible. Must be called with the lock held, which is released while a model is closed. */
 static bool make_room(whit_site *site, size_t n_bytes)
 {
     whit_models *models = site->models;
@@ -352,8 +354,9 @@ bool whit_is_named(const char *own, const char *name)
     return !strncmp(own, name, n) && (!name[n] || !strcmp(name + n, ":latest"));
 }
 
-/* Finds a model by its exact name, by Ollama's name with ":latest", or by an adapter's name, which stands for the first
- * model that the adapter fits. Must be called with the lock held. */
+/* Finds a model by its name, by its name with Ollama's ":latest", or by the name of an adapter, which means the first
+ * model that the adapter fits. NULL, "" and, in a server of one model without a store, any name mean the first model.
+ * Must be called with the lock held. */
 static whit_entry *find_locked_entry(const whit_site *site, const char *name)
 {
     whit_models *models = site->models;
@@ -376,15 +379,15 @@ static whit_entry *find_entry(const whit_site *site, const char *name)
 
 /* ---- models of the store ------------------------------------------------------------------------- */
 
-/* Returns the length of a model's name without the ":latest" of Ollama's clients. */
+/* Returns the length of a model's name without the ":latest" that Ollama's clients append. */
 static size_t bytes_before_latest(const char *name)
 {
     const size_t n = strlen(name);
     return n > 7 && !strcmp(name + n - 7, ":latest") ? n - 7 : n;
 }
 
-/* Opens a pulled model once, to read its facts, and adds its entry to the list as a closed model. Returns NULL with the
- * reason in `error` on failure. */
+/* Opens a pulled model to read its facts, closes it again, and adds an entry for it. Returns NULL with an error on
+ * failure. */
 static whit_entry *add_stored(whit_site *site, const char *name, whit_error *error)
 {
     whit_models *models = site->models;
@@ -404,7 +407,7 @@ static whit_entry *add_stored(whit_site *site, const char *name, whit_error *err
     if (status == WHIT_OK) status = note_facts(site, &next, model, error);
     whit_model_close(model);
     pthread_mutex_lock(&models->lock);
-    /* another request may have added the model meanwhile */
+    /* another request may have added it meanwhile */
     if (status == WHIT_OK) place = find_locked_entry(site, options->name);
     if (status == WHIT_OK && !place && models->n == models->n_places)
         status = whit_fail(error, WHIT_ERROR_LIMIT, "%d pulled models have been used, the limit; restart the server",
@@ -446,7 +449,8 @@ bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply
     return !is_own && !busy;
 }
 
-/* Returns the next model of the store whose file is gone; NULL after the last. The caller must hold the lock. */
+/* Returns a model of the store whose file was removed and that is not marked yet; NULL if there is none. Must be called
+ * with the lock held. */
 static whit_entry *find_absent(const whit_site *site)
 {
     whit_models *models = site->models;
@@ -464,7 +468,7 @@ void whit_models_forget_absent(whit_site *site)
     pthread_mutex_lock(&models->lock);
     while ((entry = find_absent(site)) != NULL) {
         whit_api *idle = entry->api && entry->api->n_users == 0 ? entry->api : NULL;
-        entry->is_gone = true; /* an answer that is being computed is finished; make_room closes its model later */
+        entry->is_gone = true; /* running answers are completed, and make_room later closes the model */
         if (!idle) continue;
         entry->api = NULL;
         keep_counts(models, idle);
@@ -482,7 +486,7 @@ static void refuse_name(const char *name, whit_web_reply *reply)
     whit_api_set_code(reply, "model_not_found");
 }
 
-/* Returns whether the key may use the model that a request names. A name that is not listed may be a model of the
+/* Returns whether the key may use the model that a request names. entry NULL: the name may be that of a model in the
  * store. */
 static bool may_use_entry(const whit_site *site, uint64_t key, const whit_entry *entry, const char *name)
 {
@@ -523,7 +527,7 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
             continue;
         }
         bool fits = make_room(site, entry->n_bytes);
-        /* another request opened the model while the lock was released */
+        /* another request may have opened the model while the lock was released */
         if (entry->api || entry->is_opening) continue;
         if (!fits) {
             status =
@@ -534,7 +538,7 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
         entry->is_opening = true;
         pthread_mutex_unlock(&models->lock);
         status = open_entry(site, entry, &api, &error);
-        /* the error message names the model's file, so the log has it and the client does not */
+        /* the message contains the file's path, which is written to stderr and not sent to the client */
         if (status != WHIT_OK) {
             fprintf(stderr, "whit: %s is not opened: %s\n", entry->options->name, error.message);
             whit_fail(&error, status, "the model %s could not be opened; the server's stderr says why",
@@ -609,7 +613,7 @@ void whit_models_release(whit_api *api)
     if (over) close_api(api);
 }
 
-/* Copies the facts about the new file from `next` to `entry`. Must be called with the lock held. */
+/* Copies the facts about a model's new file from `next` to `entry`. Must be called with the lock held. */
 static void take_facts(whit_entry *entry, const whit_entry *next)
 {
     entry->n_bytes = next->n_bytes;
@@ -625,8 +629,8 @@ static void take_facts(whit_entry *entry, const whit_entry *next)
     memcpy(entry->digest, next->digest, sizeof entry->digest);
 }
 
-/* Reads a model's new file. A closed model stays closed: only its file is looked at. Returns false if the model was
- * opened meanwhile, and the reload must be tried again. */
+/* Replaces a model by the new version of its file. A closed model stays closed; only its facts are updated. Returns
+ * false if the model was opened meanwhile, so that the reload must be repeated. */
 static bool reload(whit_site *site, whit_entry *entry)
 {
     whit_models *models = site->models;
@@ -688,7 +692,7 @@ void whit_models_reload(whit_site *site)
     pthread_mutex_unlock(&models->lock);
 }
 
-/* ---- looking at them ----------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------------- */
 
 uint32_t whit_models_twin(whit_site *site, const char *name)
 {

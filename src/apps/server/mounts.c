@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the adapters of a request, which are selected by the name of its model, or listed with strengths. */
+ * Reads which adapters a request uses: the request's model name is that of an adapter, or the request lists adapters
+ * with strengths. */
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +16,7 @@ static int find_adapter(const whit_api *api, const char *name)
     return -1;
 }
 
-/* Returns whether the model name of a request is that of an adapter, including adapters that this model does not
- * accept. */
+/* Returns whether the request's model name is the name of an adapter, even of one that does not fit this model. */
 static bool is_adapter(const whit_api *api, const char *name)
 {
     bool found = false;
@@ -69,13 +69,13 @@ bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, wh
     {
         if (!add_mount(api, find_adapter(api, name), strength, job, reply)) return false;
     }
-    for (size_t i = 0; i < json_array_size(lora); i++) { /* llama.cpp's form names adapters by number */
+    for (size_t i = 0; i < json_array_size(lora); i++) { /* llama.cpp's form identifies adapters by number */
         const json_t *one = json_array_get(lora, i), *id = json_object_get(one, "id");
         json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
         bool known = k >= 0 && (size_t)k < api->options->n_adapters && api->adapters[k];
         if (!add_mount(api, known ? (int)k : -1, json_object_get(one, "scale"), job, reply)) return false;
     }
-    for (size_t i = 0; i < job->n_mounts; i++) /* strength 0 means that the adapter is not mounted */
+    for (size_t i = 0; i < job->n_mounts; i++) /* removes adapters with strength 0 */
         if (job->mounts[i].scale != 0) job->mounts[n++] = job->mounts[i];
     job->n_mounts = n;
     return true;

@@ -15,7 +15,7 @@ int whit_notify_open(void)
     size_t n = path ? strlen(path) : 0;
     if (n < 2 || n >= sizeof address.sun_path || (*path != '/' && *path != '@')) return -1;
     memcpy(address.sun_path, path, n);
-    if (*path == '@') address.sun_path[0] = 0; /* a name that begins with @ means an abstract socket */
+    if (*path == '@') address.sun_path[0] = 0; /* the name of an abstract socket, which begins with a zero byte */
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n))) {
         close(fd);
@@ -27,6 +27,6 @@ int whit_notify_open(void)
 void whit_notify(int fd, const char *state)
 {
     if (fd < 0) return;
-    if (send(fd, state, strlen(state), MSG_NOSIGNAL) < 0) { /* systemd has ended, so no notification is needed */
+    if (send(fd, state, strlen(state), MSG_NOSIGNAL) < 0) { /* an error means that systemd has ended; it is ignored */
     }
 }

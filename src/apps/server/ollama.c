@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Serves Ollama's API: converts its requests to OpenAI's form, and answers to lines of JSON. */
+ * Serves Ollama's API: converts its requests to OpenAI's form, and writes answers as lines of JSON. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +38,14 @@ static json_t *now_text(void)
     return time_text(now);
 }
 
-/* Returns the time when the model's file was written; for the built-in model, which is not a file, the present time. */
+/* Returns the modification time of the model's file; for the built-in model, which has no file, the current time. */
 static json_t *changed_text(const whit_entry *entry)
 {
     return entry->changed.tv_sec ? time_text(entry->changed) : now_text();
 }
 
-/* Converts calls from OpenAI's form to Ollama's, which represents a call's arguments as an object instead of a text. A
- * truncated call has no complete arguments and is left out: readers would take {} for its whole arguments. */
+/* Converts calls from OpenAI's form to Ollama's, in which the arguments are an object and not a text. A call that was
+ * cut off is omitted: its arguments are incomplete, and clients would read {} as complete ones. */
 static json_t *calls_json(const json_t *calls)
 {
     json_t *list = json_array();
@@ -86,7 +86,7 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
     return line;
 }
 
-/* ---- requests ---------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static bool refuse_request(whit_web_reply *reply, const char *what)
 {
@@ -94,8 +94,8 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* Returns whether every parameter of /api/generate has an effect; refuses parameters that would change the answer but
- * cannot be part of the prompt. */
+/* Returns whether all parameters of this /api/generate request can be part of the prompt; otherwise refuses the
+ * request, because it would be answered differently. */
 static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
 {
     static const whit_field_unserved always[] = {
@@ -107,10 +107,10 @@ static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
     return whit_fields_lack(body, always, reply) && (!raw || whit_fields_lack(body, bare, reply));
 }
 
-/* This is the maximum number of calls in one message that are matched by name; results of further calls need ids. */
+/* At most this many calls of a message are matched with results by name; results of further calls need ids. */
 #define OPEN_CALLS_MAX 256
 
-/* Replaces the list of calls without a result by the calls of a message, [id, name] each. */
+/* Replaces the list `open`, which has [id, name] for each call without a result, by the calls of a message. */
 static void open_calls(json_t *open, const json_t *calls)
 {
     size_t k;
@@ -124,8 +124,8 @@ static void open_calls(json_t *open, const json_t *calls)
     }
 }
 
-/* Gives a result the id of the first call without a result, preferably of a call with the result's name. Ollama's
- * results name only the function, but some templates need the call's id. */
+/* Finds the call that a result answers and removes it from `open`: by its id or, if the result has none, by its
+ * function's name or else the first open call. A result without an id gets the call's id, which some templates need. */
 static void find_call(json_t *open, json_t *message)
 {
     json_t *tool = json_object_get(message, "tool_name"), *given = json_object_get(message, "tool_call_id"), *entry;
@@ -145,8 +145,8 @@ static void find_call(json_t *open, json_t *message)
     json_array_remove(open, found);
 }
 
-/* Converts messages to OpenAI's form: arguments of calls become text, thinking gets its other name, and calls get
- * ids. */
+/* Converts messages to OpenAI's form in place: arguments of calls become text, "thinking" becomes "reasoning_content",
+ * and calls get ids. */
 static bool read_messages(json_t *messages, whit_web_reply *reply)
 {
     size_t i, k;
@@ -179,7 +179,8 @@ static bool read_messages(json_t *messages, whit_web_reply *reply)
     return ok;
 }
 
-/* Reads the settings under `options`, and the form of the answer. NULL means that the request was refused. */
+/* Reads the settings in `options`, and the form of the answer; the caller owns the result. Returns NULL after refusing
+ * the request. */
 static json_t *read_settings(const json_t *body, whit_web_reply *reply)
 {
     static const char *const same[] = {
@@ -189,7 +190,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     static const char *const ours[] = {"model", "adapters", "program"};
     const json_t *options, *format = json_object_get(body, "format");
     json_t *think = json_object_get(body, "think");
-    /* level: the effort of thinking is "low", "medium" or "high" */
+    /* level: `think` is a level of effort, "low", "medium" or "high" */
     bool level = json_string_length(think) > 0, stream = true;
     if (!whit_field_object(body, "options", &options, reply) || !whit_field_switch(body, "stream", &stream, reply))
         return NULL;
@@ -202,7 +203,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         json_t *value = json_object_get(options, same[i]);
         if (value) json_object_set(own, same[i], value);
     }
-    /* a negative seed means that the seed is drawn at random */
+    /* without a seed the server draws one, which is what a negative seed means */
     if (json_number_value(json_object_get(own, "seed")) < 0) json_object_del(own, "seed");
     json_t *most = json_object_get(options, "num_predict");
     if (most && !json_is_null(most) && !(json_is_number(most) && json_number_value(most) < 0))
@@ -235,8 +236,8 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     return own;
 }
 
-/* Returns whether the model should be closed after the request: "keep_alive" is 0, or a time of no length. Other times
- * change nothing. */
+/* Returns whether "keep_alive" is zero, so that the model should be closed after the request. Other durations have no
+ * effect. */
 static bool closes_model(const json_t *body)
 {
     const json_t *keep = json_object_get(body, "keep_alive");
@@ -306,7 +307,7 @@ void whit_ollama_chat(whit_call *call)
     answer_call(call, true);
 }
 
-/* Serves /api/embed or, with `older`, /api/embeddings, which takes one text. */
+/* Serves /api/embed or, if `older`, /api/embeddings, which accepts only one text. */
 static void embed_call(whit_call *call, bool older)
 {
     whit_api *api = call->api;
@@ -316,7 +317,7 @@ static void embed_call(whit_call *call, bool older)
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
     const json_t *dimensions = json_object_get(body, "dimensions");
-    double wanted = json_number_value(dimensions); /* 0: all dimensions */
+    double wanted = json_number_value(dimensions); /* 0: no limit on dimensions */
     const bool fits = json_is_number(dimensions) && wanted >= 0 && wanted <= (double)width;
     if (whit_field_is_given(dimensions) && !(fits && wanted == (double)(size_t)wanted)) {
         whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
@@ -326,7 +327,7 @@ static void embed_call(whit_call *call, bool older)
     if (wanted > 0) width = (size_t)wanted;
     const char *key = older ? "prompt" : "input";
     const json_t *input = json_object_get(body, key);
-    /* without a text the request only opens the model */
+    /* without a text the request only opens the model, and the reply has no vectors */
     if (input && !json_is_number(input) && !whit_field_is_given(input)) {
         json_t *empty = older
             ? json_pack("{s:[]}", "embedding")
@@ -353,9 +354,9 @@ void whit_ollama_embeddings(whit_call *call)
     embed_call(call, true);
 }
 
-/* ---- the model --------------------------------------------------------------------------------- */
+/* ---- facts about models ---------------------------------------------------------------------- */
 
-/* Returns a number of parameters in Ollama's form: 8.0B, 262.1K. */
+/* Returns a number of parameters as Ollama writes it: 8.0B, 262.1K. */
 static json_t *size_text(double n)
 {
     static const char units[] = {0, 'K', 'M', 'B', 'T'};
@@ -376,7 +377,7 @@ static json_t *details_json(const char *family, double n_parameters, const char 
                      "families", family, "parameter_size", size_text(n_parameters), "quantization_level", type);
 }
 
-/* Returns the model's numbers under the names of their GGUF keys. */
+/* Returns numbers of the model, such as its context size, under their keys in GGUF files. */
 static json_t *model_info(const whit_model *model, const char *family)
 {
     static const struct {
@@ -417,7 +418,7 @@ static json_t *model_info(const whit_model *model, const char *family)
     return info;
 }
 
-/* Lists all models or, with `open`, only the open models. */
+/* Replies with a list of all models or, if `open`, only of the open ones. */
 static void list_models(const whit_call *call, bool open)
 {
     whit_entry entry;
@@ -449,7 +450,7 @@ void whit_ollama_ps(whit_call *call)
     list_models(call, true);
 }
 
-/* Returns the default settings of sampling, a line each. */
+/* Returns the default sampling settings as text, one per line. */
 static json_t *parameters_text(void)
 {
     whit_sampler_options usual = whit_sampler_options_default();
@@ -467,7 +468,7 @@ static json_t *parameters_text(void)
     return result;
 }
 
-/* Returns whether the template's source has a switch for thinking, or a mark that ends the thinking. */
+/* Returns whether the source of a template contains a switch for thinking, or the mark that ends the thinking. */
 static bool knows_thinking(const char *source, size_t n)
 {
     return n && (memmem(source, n, "enable_thinking", 15) || memmem(source, n, "</think>", 8));

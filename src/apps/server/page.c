@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Serves the page at /, its manifest and its icon: three files that are part of the program. */
+ * Serves the web page at /, its manifest and its icon, three files that are part of the program. */
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +14,8 @@ WHIT_EMBED_FILE("whit_icon", WHIT_ICON_FILE);
 extern const char whit_page_begin[], whit_page_end[], whit_manifest_begin[], whit_manifest_end[], whit_icon_begin[],
     whit_icon_end[];
 
-/* Writes the hash of the text between the tags, which follows "sha256-" in the page's policy: so a browser runs this
- * script and no other. */
+/* Writes the SHA-256 hash, in base64, of the page's text between two tags. The page's policy contains it, so that a
+ * browser runs only this script and uses only this style. */
 static void hash_between(const char *open, const char *close, char text[sodium_base64_ENCODED_LEN(32, 1)])
 {
     uint8_t hash[crypto_hash_sha256_BYTES] = {0};
@@ -38,7 +38,7 @@ void whit_page_open(whit_site *site)
              script, style);
 }
 
-/* Replies with the bytes from `begin` to `end`. */
+/* Replies with the bytes [begin, end) as a file of this content type. */
 static void reply_file(whit_web_reply *reply, const char *begin, const char *end, const char *type)
 {
     whit_reply_header(reply, "X-Content-Type-Options", "nosniff");

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHOLE_BYTES = 256 << 10 }; /* maximum size of a reply that is sent with its length */
+enum { WHOLE_BYTES = 256 << 10 }; /* longer replies are sent in pieces, without a Content-Length */
 
 struct pieces {
     whit_piece_fn *next;
     void (*end)(void *user);
     void *user;
-    whit_buf out; /* the reply's text; the bytes from n_sent on are not sent yet */
+    whit_buf out; /* text of the reply; the bytes before n_sent were sent */
     size_t n_sent;
     bool is_over;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Renders messages as prompts, by the model's chat template. */
+ * Renders the messages of a request as a prompt, by the model's chat template. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "server/fields.h"
 #include "server/json_text.h"
 
-/* Returns the variables of a template, which are chat_template_kwargs and OpenAI's reasoning_effort. NULL means that
- * the request was refused. */
+/* Returns the template's variables: chat_template_kwargs, and OpenAI's reasoning_effort. The caller owns them. Returns
+ * NULL after refusing the request. */
 static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_web_reply *reply)
 {
     const json_t *given, *effort;
@@ -31,9 +31,9 @@ static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_
 
 /* ---- rendering ----------------------------------------------------------------------------------- */
 
-/* Holds the texts that a template gets. */
+/* JSON texts that a template needs. */
 struct texts {
-    char *tools, *variables; /* NULL: the request has no tools or no variables */
+    char *tools, *variables; /* NULL: the request has none */
     whit_chat_request request;
 };
 
@@ -50,7 +50,7 @@ static whit_status render(const whit_api *api, struct texts *texts, const json_t
     return status;
 }
 
-/* Rendering takes RENDER_BYTES bytes of memory per byte of a request: for values, the text, its ranges and its
+/* Rendering is assumed to need RENDER_BYTES bytes of memory per byte of the request: for values, text, ranges and
  * tokens. */
 enum { RENDER_BYTES = 12 };
 
@@ -60,8 +60,8 @@ static bool claim_rendering(const struct texts *texts, const json_t *messages, w
     return whit_reply_claim(reply, RENDER_BYTES * (n + texts->request.variables_bytes));
 }
 
-/* Joins the parts of a last message that will be continued, without a line feed between them. The caller owns the
- * result. */
+/* Returns a copy of the messages in which the text parts of the last one are joined without line feeds, because the
+ * model will continue it. The caller owns the result. */
 static json_t *join_last_parts(const json_t *messages)
 {
     json_t *list = json_copy((json_t *)messages), *last = json_array_get(list, json_array_size(list) - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Serves POST /v1/chat/completions/render and /v1/completions/render: the reply has the exact prompt of a request, as
- * text and as tokens. The token ids have both names that readers of vLLM's renderers use. */
+ * Serves POST /v1/chat/completions/render and /v1/completions/render, which reply with the exact prompt of a request,
+ * as text and as token ids. The ids are in two members, under the names that different clients of vLLM read. */
 #include "server/ask.h"
 #include "server/chat_tools.h"
 #include "server/endpoints.h"
@@ -24,7 +24,7 @@ void whit_render_post(whit_call *call)
     json_decref(ask.calls.name), json_decref(chat), json_decref(kinds);
 }
 
-/* Replies with one object for each prompt. */
+/* Replies with a list that has an object for each prompt. */
 void whit_completions_render_post(whit_call *call)
 {
     json_t *lists = whit_ask_token_lists(call->api, call->body, call->reply), *ids;

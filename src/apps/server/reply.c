@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes answers as JSON: complete, or as server-sent events while they are generated. */
+ * Writes answers as JSON: complete, or as server-sent events during generation. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ enum { LOOK_MS = 20, PING_MS = 10000, CHUNK_TOKENS = 64 };
 
 static const char *finish_name(const whit_job *job, bool calls)
 {
-    /* An answer that a time limit cut is not complete either. */
+    /* This includes answers that were ended at a time limit. */
     if (job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP) return "length";
     return calls ? "tool_calls" : "stop";
 }
@@ -40,7 +40,7 @@ static json_t *usage_json(const whit_ask *ask)
 {
     json_int_t prompt = 0, generated = 0, cached = 0;
     for (uint32_t i = 0; i < ask->n; i++) generated += ask->jobs[i]->n_generated;
-    for (uint32_t i = 0; i < ask->n; i += ask->n_each) { /* the tokens of a prompt count once for all its answers */
+    for (uint32_t i = 0; i < ask->n; i += ask->n_each) { /* each prompt counts once, not once for each of its answers */
         prompt += (json_int_t)ask->jobs[i]->n_ids;
         cached += ask->jobs[i]->n_cached;
     }
@@ -60,11 +60,11 @@ json_t *whit_ask_timings(const whit_ask *ask)
 {
     const whit_job *job = ask->jobs[0];
     double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
-    /* while the answer is generated, the time of its last token stands for its end */
+    /* during generation, up to the answer's last token so far */
     uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns;
     double rest_ms = (double)(last_ns - job->first_ns) / 1e6;
     double n_prompt = (double)(job->n_ids - job->n_cached),
-           /* the prompt's last step gives the first token, so that token does not count here */
+           /* without the first token, which is computed by the last step of the prompt */
         n_rest = job->n_generated - 1.0;
     double prompt_rate = prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0;
     double rest_rate = rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0;
@@ -73,7 +73,7 @@ json_t *whit_ask_timings(const whit_ask *ask)
                      (json_int_t)job->n_generated, "predicted_ms", rest_ms, "predicted_per_second", rest_rate);
 }
 
-/* Writes a line of the log, once the whole reply is sent or the client has left. */
+/* Writes a line of the log, when the whole reply was sent or the client has left. */
 static void log_ask(const whit_ask *ask, int status)
 {
     const whit_api *api = ask->api;
@@ -128,16 +128,16 @@ static void end_ask(whit_ask *ask, int status)
     whit_ask_close(ask);
 }
 
-/* ---- whole ------------------------------------------------------------------------------------- */
+/* ---- complete answers -------------------------------------------------------------------------- */
 
-/* Returns the prompt from which a parser learns whether it opened the thinking; NULL for an answer that a schema
- * constrains, which contains no thinking. */
+/* Returns the prompt, from which the parser of an answer learns whether a thinking section is already open. Returns
+ * NULL if the answer follows a schema, since it then has no thinking section. */
 static const whit_chat_prompt *prompt_of(const whit_ask *ask)
 {
     return ask->is_formed ? NULL : ask->prompt;
 }
 
-/* Gives the calls of a message the ids that they have in a stream, which are unique over all answers. */
+/* Gives the calls of a complete message the same ids as in a stream. */
 static void name_calls(const whit_ask *ask, json_t *message)
 {
     const json_t *calls = json_object_get(message, "tool_calls");
@@ -193,19 +193,19 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
         json_object_set_new(choice, "text", text_or_null(whit_chars(&text), text.size_bytes));
         whit_buf_free(&text);
     }
-    if (!job->logprobs) /* if there are log-probabilities, they are written after the other members */
+    if (!job->logprobs) /* log-probabilities, which may be long, are written separately after the other members */
         json_object_set_new(choice, "logprobs", json_null());
     json_object_set_new(choice, "finish_reason", json_string(finish_name(job, calls)));
     return choice;
 }
 
-/* Holds a reply with log-probabilities, which is written piece by piece: texts alternate with the log-probabilities of
- * each answer. */
+/* A reply with log-probabilities, which is written piece by piece: texts[0], log-probabilities of answer 0, texts[1],
+ * log-probabilities of answer 1, ... */
 struct long_reply {
     whit_ask *ask;
     whit_logs_form form;
     whit_buf texts[WHIT_API_MOST_ANSWERS + 1];
-    uint32_t n_texts, i_text; /* i_text: index of the text to be written next */
+    uint32_t n_texts, i_text; /* i_text: index of the next text to write */
     whit_logs logs;
     size_t *offsets;
     bool in_logs;
@@ -247,8 +247,8 @@ void whit_append_open(whit_buf *out, const json_t *object)
     free(text);
 }
 
-/* Begins a long reply; takes ownership of `body` and `ask`. `name` is the member of log-probabilities in each object of
- * `choices`, or in `body` if there are no choices. */
+/* Begins a long reply; takes ownership of `body` and `ask`. Log-probabilities become the member `name` of each object
+ * in `choices` or, if that is NULL, of `body`. */
 static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const char *name, whit_web_reply *reply)
 {
     struct long_reply *r = calloc(1, sizeof *r);
@@ -282,7 +282,7 @@ static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const
     end_ask(ask, reply->status);
 }
 
-/* Writes the complete answer; takes ownership of the ask. */
+/* Replies with complete answers; takes ownership of `ask`. */
 static void reply_whole(whit_ask *ask, whit_web_reply *reply)
 {
     json_t *body = NULL, *choices = json_array();
@@ -311,7 +311,7 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
             json_decref(choices);
             return;
         }
-    } else if (ask->dialect && ask->n > 1) { /* llama.cpp's reply with several answers is a list */
+    } else if (ask->dialect && ask->n > 1) { /* llama.cpp replies with a list if there are several answers */
         body = json_array();
         for (uint32_t i = 0; i < ask->n; i++) {
             ask->state.i_job = i;
@@ -340,25 +340,26 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
     end_ask(ask, reply->status);
 }
 
-/* ---- streamed ---------------------------------------------------------------------------------- */
+/* ---- streamed answers -------------------------------------------------------------------------- */
 
 struct stream {
     whit_ask *ask;
-    whit_buf out; /* events to send */
+    whit_buf out; /* events that were not sent yet */
     size_t n_sent;
     struct {
         struct stream *stream;
         uint32_t i;
         whit_chat_parser *parser;
-        size_t n_taken, n_chars; /* bytes taken from the job's text, and characters sent of the reply's text */
-        size_t n_logged;         /* number of tokens whose log-probabilities were written */
-        size_t n_prompt_logged;  /* number of the prompt's tokens whose log-probabilities were written */
-        size_t *prompt_places;   /* (n_ids) offsets of the prompt's tokens in its text; NULL until needed */
-        size_t n_token_bytes;    /* number of bytes of `tokens` that were sent */
-        size_t n_progress_bytes; /* number of bytes of `progress` that were sent */
-        whit_text_place place;   /* place of the next token whose log-probabilities are written */
+        size_t n_taken, n_chars; /* n_taken: processed bytes of the job's text; n_chars: characters of the reply's text
+                                  * sent so far */
+        size_t n_logged;         /* number of the answer's tokens whose log-probabilities were sent */
+        size_t n_prompt_logged;  /* number of the prompt's tokens whose log-probabilities were sent */
+        size_t *prompt_places;   /* (n_ids) offsets of the prompt's tokens in the text; NULL until they are needed */
+        size_t n_token_bytes;    /* bytes of the job's `tokens` that were sent */
+        size_t n_progress_bytes; /* bytes of the job's `progress` that were sent */
+        whit_text_place place;   /* offset of the next token whose log-probabilities will be sent */
         uint32_t n_calls;
-        bool begun, over, in_custom; /* in_custom: the part is within a call of a custom tool */
+        bool begun, over, in_custom; /* in_custom: the stream is inside a call of a custom tool */
     } parts[WHIT_API_MOST_ANSWERS];
     uint64_t last_ns;
     bool over;
@@ -381,8 +382,8 @@ static void send_event(struct stream *s, json_t *event)
     s->last_ns = whit_now_ns();
 }
 
-/* Sends a chunk with log-probabilities as JSON (may be NULL) and with `piece`, a delta (chat) or a text, whose
- * ownership it takes. */
+/* Sends a chunk in OpenAI's form. piece: a delta (chat) or a text, of which it takes ownership; logs: log-probabilities
+ * as JSON text, or NULL; finish: the reason of the answer's end, or NULL. */
 static void send_chunk(struct stream *s, uint32_t i, json_t *piece, const whit_buf *logs, const char *finish)
 {
     json_t *event = envelope(s->ask, true);
@@ -418,7 +419,7 @@ static bool on_event(void *user, const whit_chat_event *event)
         s->last_ns = whit_now_ns();
         return true;
     }
-    if (s->ask->ollama) { /* calls go out whole, at the end */
+    if (s->ask->ollama) { /* Ollama's clients get calls complete, at the end */
         if (event->kind == WHIT_CHAT_TEXT)
             send_event(s, whit_ollama_line(s->ask, event->text, event->text_bytes, NULL, 0, NULL, false));
         if (event->kind == WHIT_CHAT_THINKING)
@@ -431,7 +432,7 @@ static bool on_event(void *user, const whit_chat_event *event)
         s->parts[part->i].n_calls++;
         s->parts[part->i].in_custom = whit_chat_is_custom(s->ask->state.kinds, event->text, event->text_bytes);
     }
-    /* calls of custom tools are sent whole, at the end */
+    /* calls of custom tools are sent complete, at the end */
     if (event->kind >= WHIT_CHAT_CALL_BEGIN && s->parts[part->i].in_custom) {
         json_decref(text);
         return true;
@@ -466,7 +467,7 @@ static void send_error(struct stream *s, const whit_error *error)
                              "param", "code"));
 }
 
-/* Sends the end of an answer to Ollama's clients: its calls, and a line with the counts. */
+/* Sends the end of an answer to an Ollama client: its calls, and a last line with counts. */
 static void end_ollama(struct stream *s, uint32_t i)
 {
     size_t n = 0;
@@ -481,7 +482,7 @@ static void end_ollama(struct stream *s, uint32_t i)
     send_event(s, whit_ollama_line(s->ask, NULL, 0, NULL, 0, NULL, true));
 }
 
-/* Sends the calls of custom tools, each in one piece. */
+/* Sends the calls of custom tools, each in one chunk. */
 static void send_custom_calls(struct stream *s, uint32_t i)
 {
     size_t n = 0, k;
@@ -499,7 +500,7 @@ static void send_custom_calls(struct stream *s, uint32_t i)
     json_decref(message);
 }
 
-/* Sends the beginning of an answer, before its first token or the echo of its prompt. */
+/* Sends the beginning of an answer: a first event, or the echo of its prompt with log-probabilities (may be NULL). */
 static void begin_part(struct stream *s, uint32_t i, const whit_buf *logs)
 {
     const whit_buf *prompt = whit_ask_prompt_text(s->ask, i);
@@ -513,7 +514,7 @@ static void begin_part(struct stream *s, uint32_t i, const whit_buf *logs)
         send_chunk(s, i, text_or_null(whit_chars(prompt), prompt->size_bytes), logs, NULL);
 }
 
-/* Sends the end of an answer, after all of its text. */
+/* Sends the end of an answer whose text was completely sent. */
 static void finish_part(struct stream *s, uint32_t i)
 {
     const whit_job *job = s->ask->jobs[i];
@@ -532,7 +533,7 @@ static void finish_part(struct stream *s, uint32_t i)
     }
 }
 
-/* Sends new text of an answer, and log-probabilities as JSON (may be NULL). */
+/* Sends new text of an answer. logs: log-probabilities as JSON text, or NULL. */
 static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, const whit_buf *logs)
 {
     begin_part(s, i, NULL);
@@ -559,10 +560,11 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
         send_chunk(s, i, text_or_null(text, n), logs, NULL);
 }
 
-/* Sends log-probabilities of the prompt's next tokens; the first chunk has the prompt's text. */
+/* Sends log-probabilities of the next few tokens of the prompt; the first chunk also has the prompt's text. */
 static void send_prompt_logs(struct stream *s, uint32_t i)
 {
-    const whit_job *job = s->ask->jobs[i]; /* the engine writes the prompt's log-probabilities all at once */
+    const whit_job *job = s->ask->jobs[i]; /* read without the lock: the engine has written all of the prompt's
+                                            * log-probabilities before */
     size_t at = s->parts[i].n_prompt_logged, n_left = job->n_ids - at,
            n = n_left < CHUNK_TOKENS ? n_left : CHUNK_TOKENS;
     if (!at) s->parts[i].prompt_places = whit_ask_prompt_places(s->ask, i);
@@ -585,7 +587,7 @@ static void send_prompt_logs(struct stream *s, uint32_t i)
     s->parts[i].n_prompt_logged = at + n;
 }
 
-/* Sends the progress of the prompt, as llama.cpp does: an event for each step that advanced it. */
+/* Sends the progress of the prompt in llama.cpp's form: one event for each step that has computed a part of it. */
 static void send_progress(struct stream *s, uint32_t i, const whit_buf *marks)
 {
     const whit_job *job = s->ask->jobs[i];
@@ -611,16 +613,17 @@ static void send_progress(struct stream *s, uint32_t i, const whit_buf *marks)
     }
 }
 
-/* Holds a copy of the new part of an answer, made with the engine's lock held. */
+/* A copy of what is new in a job, made with the engine's lock held. */
 struct news {
     char *text;
     size_t n;
     whit_logprob *entries;
-    size_t n_entries, n_all; /* number of entries to be sent now, and of all entries so far */
-    bool is_finished;        /* the job is finished */
-    whit_buf progress;       /* progress of the prompt */
-    bool has_prompt;         /* the prompt's log-probabilities are available, or not requested */
-    bool logs_prompt;        /* the prompt's log-probabilities are available, but not completely sent */
+    size_t n_entries, n_all; /* n_entries: tokens whose log-probabilities are sent now; n_all: all tokens with
+                              * log-probabilities so far */
+    bool is_finished;        /* the job has ended */
+    whit_buf progress;       /* new progress of the prompt */
+    bool has_prompt;         /* the prompt can be sent: its log-probabilities are available or not requested */
+    bool logs_prompt;        /* log-probabilities of the prompt must be sent before the answer */
 };
 
 static struct news take_news(struct stream *s, uint32_t i)
@@ -639,8 +642,7 @@ static struct news take_news(struct stream *s, uint32_t i)
         whit_buf_append(&s->ask->state.tokens, job->tokens.data + s->parts[i].n_token_bytes,
                         job->tokens.size_bytes - s->parts[i].n_token_bytes);
     s->parts[i].n_token_bytes = job->tokens.size_bytes;
-    /* The prompt is sent with its log-probabilities, which become available all at once; a single token has no
-     * log-probabilities. */
+    /* The prompt's log-probabilities become available all at once; a prompt of one token has none. */
     news.has_prompt = !job->prompt_logprobs || job->n_ids == 1 || job->prompt_logprobs_of.size_bytes || job->finished;
     bool is_there = job->prompt_logprobs_of.size_bytes || (job->prompt_logprobs && job->n_ids == 1);
     news.logs_prompt = is_there && s->parts[i].n_prompt_logged < job->n_ids;
@@ -655,8 +657,8 @@ static struct news take_news(struct stream *s, uint32_t i)
     return news;
 }
 
-/* Writes log-probabilities of new tokens; for completions only those of tokens whose text has been sent, since a stop
- * string would revoke the others. Returns whether it wrote any. */
+/* Writes log-probabilities of new tokens and returns whether there were any. For text completions it writes only those
+ * of tokens whose text was sent, since a stop string could remove the others. */
 static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news, whit_buf *out)
 {
     const whit_job *job = s->ask->jobs[i];
@@ -688,7 +690,7 @@ static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news
     return true;
 }
 
-/* Sends the new part of one answer. If there is no new part and `waits` is true, it waits a little. */
+/* Sends what is new in one answer. waits: if nothing is new, waits up to LOOK_MS for news. */
 static void look_at_part(struct stream *s, uint32_t i, bool waits)
 {
     whit_engine *engine = s->ask->api->engine;
@@ -701,7 +703,7 @@ static void look_at_part(struct stream *s, uint32_t i, bool waits)
     whit_engine_unlock(engine);
     if (!s->ask->ollama) send_progress(s, i, &news.progress);
     if (news.logs_prompt) {
-        send_prompt_logs(s, i); /* the answer's text is sent after the prompt's */
+        send_prompt_logs(s, i); /* sent before any text of the answer */
     } else if (news.has_prompt) {
         whit_buf logs = {0};
         if (!s->parts[i].n_taken && !s->parts[i].n_chars) {
@@ -721,7 +723,7 @@ static void look_at_part(struct stream *s, uint32_t i, bool waits)
     whit_buf_free(&news.progress);
 }
 
-/* Sends the new part of every answer. */
+/* Sends what is new in all answers. */
 static void look(struct stream *s)
 {
     bool all = true;
@@ -776,9 +778,9 @@ static void end_stream(void *user)
     free(s);
 }
 
-/* Waits until an answer has begun or failed, or PING_MS have passed. A request that waits for a slot gets no status
- * yet, so that a load balancer may send it to another server if this one dies. Returns false if an answer failed before
- * it got a slot, because the request waited past its deadline. */
+/* Waits until an answer has begun or failed, but at most PING_MS. Until then no status was sent, so that a load
+ * balancer can send the request to another server if this one dies. Returns false if an answer failed before it had a
+ * slot, because its deadline passed. */
 static bool wait_for_start(const whit_ask *ask)
 {
     bool refused = false;
@@ -862,7 +864,8 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         reply->headers[2 * reply->n_headers++ + 1] = "1";
     } else if (failed)
         whit_api_fail_error(reply, &failed->error);
-    /* A client that closed only its sending half gets this error, never a partial answer that looks complete. */
+    /* The client has closed its sending half, and perhaps still reads: it gets this error and never an incomplete
+     * answer that looks complete. */
     else if (left)
         whit_api_fail(reply, 499, "invalid_request_error", NULL, "the client closed the connection before the answer");
     else if (ended)

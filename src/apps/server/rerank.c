@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Orders documents by their scores for a query, in the form of Jina and Cohere (member "documents"), and in the form of
- * text embeddings inference (member "texts"). */
+ * Orders documents by their scores for a query. Two forms are served: that of Jina and Cohere (member "documents"), and
+ * that of Hugging Face's text embeddings inference (member "texts"). */
 #include <stdlib.h>
 
 #include "server/ask.h"
@@ -21,13 +21,13 @@ static bool refuse_member(whit_web_reply *reply, const char *key, const char *wh
 struct ranking {
     whit_api *api;
     const json_t *query, *documents;
-    const char *key; /* name of the member with the documents */
+    const char *key; /* name of the member that has the documents: "documents" or "texts" */
     whit_rerank_options options;
     float *scores;
     size_t n, n_tokens;
 };
 
-/* Returns the text of a document: the document itself, or TEXT of {"text": TEXT}. */
+/* Returns the text of a document, which is a string or {"text": TEXT}; NULL if it is neither. */
 static const json_t *document_text(const json_t *document)
 {
     const json_t *text = json_is_object(document) ? json_object_get(document, "text") : document;
@@ -51,7 +51,8 @@ static bool read_pair(const struct ranking *r, size_t i, whit_embed_text *text, 
         text->ids = ids;
         whit_status status =
             whit_rerank_tokens(r->api->model, &pair, ids, capacity, &text->n_ids, &text->n_first, &error);
-        /* A query that exceeds the context by itself is tokenized once, not once for each document. */
+        /* The query alone exceeds the context: the first document already shows this, and the others are not
+         * tokenized. */
         if (status == WHIT_OK && text->n_ids > pair.n_ids_max)
             return refuse_member(reply, "query", "has more tokens than the context: shorten it");
         if (status == WHIT_OK)
@@ -64,7 +65,7 @@ static bool read_pair(const struct ranking *r, size_t i, whit_embed_text *text, 
     }
 }
 
-/* Scores documents [first, first + n). */
+/* Computes the scores of the documents [first, first + n). */
 static bool score_some(struct ranking *r, size_t first, size_t n, whit_web_reply *reply)
 {
     whit_embed_text texts[WHIT_VECTOR_TEXTS] = {{0}};
@@ -83,7 +84,7 @@ static bool score_some(struct ranking *r, size_t first, size_t n, whit_web_reply
     return ok;
 }
 
-/* Returns the results, best first, at most n_top of them. */
+/* Returns the results, best first, at most n_top. with_texts: they include the documents' texts. */
 static json_t *results_json(const struct ranking *r, size_t n_top, bool with_texts)
 {
     const bool bare = r->key[0] == 't';
@@ -119,8 +120,8 @@ static bool read_request(struct ranking *r, const json_t *body, double *n_top, b
     return whit_api_has_no_adapters(r->api, body, reply) && whit_reply_claim(reply, r->n * sizeof *r->scores);
 }
 
-/* Returns the number of bytes that are needed to make the tokens of the longest pair: copies of its text, and at most a
- * token for each byte in three lists that grow by doubling. */
+/* Returns the estimated bytes for tokenizing the longest pair of query and document: copies of its text, and up to one
+ * token per byte in three lists that grow by doubling. */
 static size_t tokenizing_bytes(const struct ranking *r)
 {
     enum { BYTES_EACH = 2 + 3 * 2 * sizeof(int32_t) };

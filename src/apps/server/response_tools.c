@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Converts the tools of the Responses API. To the model all of them are functions; the table lists how the other kinds
- * are offered and how their calls are read back.
- *
- *     function in a namespace   the function NAMESPACE__NAME
- *     custom                    a function with one text, `input`
- *     local_shell, shell, ...   a function of that name, whose arguments are a member of the item */
+ * Converts the tools of the Responses API. The model is offered functions only; the table lists how other kinds of
+ * tools are offered, and how their calls are converted back.
+ * | ~    function in a namespace   the function NAMESPACE__NAME
+ *     custom                    a function with one string parameter, `input`
+ *     local_shell, shell, ...   a function of that name; its arguments become a member of the item */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +18,8 @@ static bool refuse_field(whit_web_reply *reply, const char *param, const char *w
     return false;
 }
 
-/* These are the tools with a schema that the vendor defines and that the client runs. `least` contains the members that
- * an item's `member` must have, also while the call is being written and if it was cut off. */
+/* Tools that the client runs and for which the vendor defines the schema. member: the member of a call's item that has
+ * the arguments; least: what this member must contain at least, even if the call is incomplete. */
 static const struct {
     const char *type, *call, *output, *member, *least, *about, *schema;
 } known[] = {
@@ -42,7 +41,7 @@ static const struct {
 };
 enum { N_KNOWN = sizeof known / sizeof known[0] };
 
-/* Tools that the vendor's server runs itself are ignored: the answer is then one in which no such tool was called. */
+/* Tools that the vendor's server runs itself are ignored, as if the model did not call them. */
 static const char *const server_run[] = {
     "web_search",  "web_search_preview", "web_search_2025_08_26", "web_search_preview_2025_03_11",
     "file_search", "code_interpreter",   "image_generation",      "mcp",
@@ -68,7 +67,7 @@ static int find_known(const char *type)
     return -1;
 }
 
-/* Returns the name under which a function is offered. */
+/* Returns the name under which a function of a namespace (may be empty) is offered to the model. */
 static json_t *offered_name(const json_t *space, const json_t *name)
 {
     return json_string_length(space) ? json_sprintf("%s__%s", json_string_value(space), json_string_value(name))
@@ -98,7 +97,7 @@ bool whit_response_may_offer(const json_t *list, const json_t *kinds, const json
     return false;
 }
 
-/* Adds a function to the list; takes ownership of `name` and `function`. */
+/* Adds a function to the list. Takes ownership of `name` and `function`. */
 static void add_function(json_t *list, json_t *name, json_t *function)
 {
     json_object_set_new(function, "name", name);
@@ -196,10 +195,9 @@ static bool read_tool(const json_t *tool, size_t i, json_t *list, json_t *kinds,
     return false;
 }
 
-/* ---- the choice ---------------------------------------------------------------------------------- */
+/* ---- tool_choice --------------------------------------------------------------------------------- */
 
-/* Returns the offered name of the tool that a choice means; NULL means that the choice is of a kind that is not
- * offered. */
+/* Returns the name under which the chosen tool is offered; NULL if such tools are never offered. */
 static json_t *chosen_name(const json_t *choice)
 {
     const char *type = type_of(choice);
@@ -209,7 +207,7 @@ static json_t *chosen_name(const json_t *choice)
     return find_known(type) >= 0 ? json_string(type) : NULL;
 }
 
-/* Removes the tools that {"type": "allowed_tools"} does not list. */
+/* Removes all tools that a choice of type "allowed_tools" does not list. */
 static bool keep_allowed(const json_t *choice, json_t **list, json_t *chat, whit_web_reply *reply)
 {
     const json_t *names = json_object_get(choice, "tools"), *mode = json_object_get(choice, "mode");
@@ -339,7 +337,7 @@ json_t *whit_response_call_item(const json_t *kinds, const char *name, const cha
     } else {
         json_t *values = whit_dialect_arguments(text);
         int k = find_known(type);
-        if (k < 0) { /* a text without the member "input" is the input itself */
+        if (k < 0) { /* a custom tool; if the arguments have no "input", their text is the input */
             json_t *input = json_object_get(values, "input");
             result = json_pack("{s:s, s:s, s:O}", "type", "custom_tool_call", "name", name, "input",
                                json_is_string(input) ? input : text);

@@ -29,8 +29,8 @@ static json_t *field(const whit_ask *ask, const char *name, json_t *otherwise)
     return json_incref(own);
 }
 
-/* Returns the tools of the request; each function gets `strict` and `parameters`, which OpenAI's schema wants, as null
- * if they are absent. */
+/* Returns the tools as the request has listed them. Functions without `strict` or `parameters` get these as null, as
+ * OpenAI's schema requires. */
 static json_t *repeated_tools(const whit_ask *ask)
 {
     size_t i;
@@ -49,14 +49,13 @@ static json_t *repeated_tools(const whit_ask *ask)
     return list;
 }
 
-/* Returns whether a limit ended the answer, whose last item then lacks its end. */
+/* Returns whether a limit ended the answer, so that its last item is incomplete. */
 static bool is_cut(const whit_ask *ask)
 {
     return ask->jobs[0]->finish != WHIT_FINISH_END && ask->jobs[0]->finish != WHIT_FINISH_STOP;
 }
 
-/* Makes a response with `output`, whose ownership stays with the caller; NULL means that the response is still in
- * progress. */
+/* Makes a response object. output: its items, which the caller still owns; NULL: the response is in progress. */
 static json_t *response(const whit_ask *ask, json_t *output)
 {
     bool cut = output && is_cut(ask);
@@ -91,7 +90,7 @@ static json_t *response(const whit_ask *ask, json_t *output)
     return own;
 }
 
-/* Returns the id of the i-th item. */
+/* Makes the id of the i-th item of the output. */
 static json_t *item_id(const whit_ask *ask, const char *kind, int i)
 {
     return json_sprintf("%s_%016llx_%d", kind, ask->number, i);
@@ -119,7 +118,7 @@ static json_t *message_item(const whit_ask *ask, int i, json_t *content, const c
                      "role", "assistant", "content", content);
 }
 
-/* Makes the item of a call; `name` is the tool's name in the prompt. */
+/* Makes the item of a call; `name` is the function's name as offered to the model. */
 static json_t *call_item(const whit_ask *ask, int i, const char *name, const void *arguments, size_t n_arguments,
                          const char *status)
 {
@@ -127,7 +126,7 @@ static json_t *call_item(const whit_ask *ask, int i, const char *name, const voi
     json_object_set_new(item, "id", item_id(ask, "fc", i));
     json_object_set_new(item, "call_id", item_id(ask, "call", i));
     const char *type = json_string_value(json_object_get(item, "type"));
-    /* The item apply_patch_call has no status "incomplete" in OpenAI's API. */
+    /* In OpenAI's API an apply_patch_call cannot have the status "incomplete". */
     bool has_no_end = type && !strcmp(type, "apply_patch_call") && !strcmp(status, "incomplete");
     json_object_set_new(item, "status", json_string(has_no_end ? "in_progress" : status));
     return item;
@@ -160,7 +159,7 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
 
 /* ---- streams ------------------------------------------------------------------------------------- */
 
-/* Sends the event and takes ownership of it. */
+/* Sends an event of this type; takes ownership of `event`. */
 static void send_event(whit_ask *ask, const char *type, json_t *event, whit_buf *out)
 {
     json_object_set_new(event, "type", json_string(type));
@@ -181,7 +180,7 @@ static const char *kind_of(const whit_ask *ask)
     return ask->state.kind == WHIT_CHAT_THINKING ? "rs" : "fc";
 }
 
-/* Makes {"item_id", "output_index"} and, for an item with parts, "content_index". */
+/* Makes the members "item_id" and "output_index" of an event and, for items with parts, "content_index". */
 static json_t *place_of_event(const whit_ask *ask)
 {
     json_t *own = json_pack("{s:o, s:i}", "item_id", item_id(ask, kind_of(ask), ask->state.index), "output_index",
@@ -197,7 +196,7 @@ static json_t *with(json_t *object, const char *key, json_t *value)
     return object;
 }
 
-/* Sends the event that ends a function call's arguments, or the whole text of a custom tool's call, which is sent at
+/* Sends the event that ends the arguments of a function call. For a call of a custom tool, sends its whole input at
  * once. */
 static void close_call(whit_ask *ask, const json_t *item, whit_buf *out)
 {
@@ -260,7 +259,7 @@ static void open_item(whit_ask *ask, whit_chat_event_kind kind, whit_buf *out)
         item = call_item(ask, state->index, state->name, "", 0, "in_progress");
     send_event(ask, "response.output_item.added", json_pack("{s:i, s:o}", "output_index", state->index, "item", item),
                out);
-    /* OpenAI's libraries add a delta to a part of the item, for thinking as for text. */
+    /* OpenAI's client libraries add deltas to a part of the item, so texts and thinking need a part. */
     json_t *part = NULL;
     if (kind == WHIT_CHAT_TEXT)
         part = text_part(json_string(""));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads requests of OpenAI's Responses API: converts items to messages, and settings to the settings of a chat. The
- * server stores no items, so a reference to a stored item is refused. */
+ * Reads requests of OpenAI's Responses API: converts items to messages, and settings to those of a chat request. The
+ * server stores no items, so it refuses references to stored ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static bool refuse_item(whit_web_reply *reply, size_t i, const char *what)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* Appends the text of one part of a content, or of one output of a shell's commands. */
+/* Appends the text of one part of a content, or of one command's output in a shell's result. */
 static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, whit_web_reply *reply)
 {
     static const char *const keys[] = {"text", "refusal", "stdout"};
@@ -43,8 +43,7 @@ static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, w
     return false;
 }
 
-/* Returns the text of a content, which is a text or a list of parts with texts. NULL means that the content was
- * refused. */
+/* Returns the text of a content, which is a string or a list of parts. Returns NULL after refusing the content. */
 static json_t *content_text(const json_t *content, size_t i, whit_web_reply *reply)
 {
     whit_buf text = {0};
@@ -65,8 +64,8 @@ static json_t *content_text(const json_t *content, size_t i, whit_web_reply *rep
 
 /* ---- items --------------------------------------------------------------------------------------- */
 
-/* Adds a call, whose ownership it takes. Consecutive calls, and a text before them, form one message of the
- * assistant. */
+/* Adds a call to the messages; takes ownership of it. If the last message is the assistant's, the call becomes part of
+ * it; otherwise of a new message. */
 static void add_call(json_t *messages, json_t *call)
 {
     json_t *last = json_array_get(messages, json_array_size(messages) - 1);
@@ -81,7 +80,7 @@ static void add_call(json_t *messages, json_t *call)
                           json_pack("{s:s, s:s, s:[o]}", "role", "assistant", "content", "", "tool_calls", call));
 }
 
-/* Adds a message with this role and content. */
+/* Adds a message with this role, call id (may be NULL) and content. Returns false after refusing the content. */
 static bool add_message(json_t *messages, const char *role, const json_t *id, const json_t *content, size_t i,
                         whit_web_reply *reply)
 {
@@ -91,12 +90,12 @@ static bool add_message(json_t *messages, const char *role, const json_t *id, co
     return true;
 }
 
-/* Returns whether an item contains nothing that a template writes: thinking, and notes of tools that OpenAI's server
- * ran, without their results. */
+/* Returns whether an item can be omitted from the messages: thinking, and records of tools that OpenAI's server ran, if
+ * they have no results. */
 static bool is_passed_over(const char *type, const json_t *item)
 {
     static const struct {
-        const char *type, *result; /* NULL: the note never has a result */
+        const char *type, *result; /* name of the member with results; NULL: records of this type have none */
     } notes[] = {{"reasoning", NULL},
                  {"web_search_call", NULL},
                  {"mcp_list_tools", NULL},
@@ -129,7 +128,7 @@ static bool read_item(const json_t *item, size_t i, json_t *messages, whit_web_r
     }
     if (!strcmp(type, "item_reference"))
         return refuse_item(reply, i, "this server stores no items: send the item itself");
-    if (is_passed_over(type, item)) return true; /* templates leave out earlier thinking */
+    if (is_passed_over(type, item)) return true; /* templates do not write earlier thinking */
     whit_api_fail(reply, 400, "invalid_request_error", "input",
                   "input[%zu]: an item of the type %.60s; messages, calls of functions, custom tools and shells, their "
                   "outputs and reasoning are served",
@@ -172,7 +171,8 @@ static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
     return true;
 }
 
-/* Accepts `include` of parts that never occur here; log-probabilities are refused, because a client would miss them. */
+/* Checks `include`. Most values name parts that answers never have here, and are ignored. Log-probabilities are
+ * refused, because the client would miss them. */
 static bool check_included(const json_t *body, whit_web_reply *reply)
 {
     size_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Holds the table of endpoints, and finds and runs the endpoint of a request. */
+ * Defines the table of endpoints; finds and runs the endpoint of a request. */
 #include "server/routes.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ enum {
 #define OLLAMA    WHIT_VENDOR_OLLAMA
 #define GEMINI    WHIT_VENDOR_GEMINI
 
-/* A row without a method sets the error format of unknown paths that begin with the row's path. */
+/* A row without a method only determines the error format of unknown paths that begin with its path. */
 const whit_route whit_routes[] = {
     {"GET", "/", whit_page_get, PUBLIC, OPENAI},
     {"GET", "/manifest.webmanifest", whit_manifest_get, PUBLIC | BARE, OPENAI},
@@ -107,13 +107,13 @@ static bool path_matches(const char *pattern, const char *path, const char **res
     return true;
 }
 
-/* Holds the row that a path has for one method, and the other methods that the path has. */
+/* The table's rows for a path. */
 struct match {
-    const whit_route *route; /* the row with the request's method; NULL: the path has no such row */
+    const whit_route *route; /* the row with the request's method; NULL: there is none */
     const char *rest;
     size_t n_rest;
     bool takes_get, takes_post;
-    const char *other; /* the path's method other than GET and POST; NULL: the path has no such method */
+    const char *other; /* a method of the path other than GET and POST; NULL: it has none */
     whit_vendor vendor;
 };
 
@@ -141,7 +141,7 @@ static struct match find_route(const char *method, const char *path)
     return found;
 }
 
-/* Replies 404 to an unknown path, and 405 with the header Allow to a method that the path does not have. */
+/* Replies 404 if the path is unknown, or 405 with the header Allow if the path does not have the method. */
 static void refuse_route(const whit_site *site, const struct match *found, const whit_web_request *request,
                          whit_web_reply *reply)
 {
@@ -167,7 +167,8 @@ static void refuse_route(const whit_site *site, const struct match *found, const
 
 /* ---- a request ----------------------------------------------------------------------------------- */
 
-/* Finds the model that a request names in its path or body, or in its query if it has no body. */
+/* Returns the model that the request names in its path or body or, if it has no body, in its query. Fills in the reply
+ * and returns NULL on failure. */
 static whit_api *choose_model(const whit_call *call)
 {
     const json_t *model = json_object_get(call->body, "model"), *name = json_object_get(call->body, "name");
@@ -183,7 +184,7 @@ static whit_api *choose_model(const whit_call *call)
     return api;
 }
 
-/* Reads the body, opens the model and calls the row's handler. */
+/* Reads the body, opens the model if the row needs one, and calls the row's handler. */
 static void serve_call(whit_call *call)
 {
     unsigned flags = call->route->flags;
@@ -210,7 +211,8 @@ static void serve_call(whit_call *call)
     json_decref(body);
 }
 
-/* Returns whether the request may be served; if not, the reply contains the reason. */
+/* Returns whether the request may be served: access is allowed, and the table has a row for it. Otherwise the reply
+ * gets the reason. */
 static bool admit_request(const whit_site *site, const whit_web_request *request, const struct match *found,
                           uint64_t *key, whit_web_reply *reply)
 {
@@ -233,7 +235,7 @@ static bool admit_request(const whit_site *site, const whit_web_request *request
     return found->route != NULL;
 }
 
-/* Chooses the id of a request: its header X-Request-Id, so that proxies can trace it, or a new one. */
+/* Sets the id of a request: its header X-Request-Id, by which proxies can trace it, or a new id. */
 static void choose_id(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
     const char *given = whit_web_header(request, "X-Request-Id");
@@ -270,7 +272,8 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
     }
     whit_api_translate_error(found.vendor, reply);
     bool refused = request->headers_only && reply->status;
-    /* The client needs a new connection for its next request, and a load balancer makes that to another server. */
+    /* While the server ends, clients should use a new connection for the next request, which a load balancer sends to
+     * another server. */
     if ((refused || !request->headers_only) && *site->stop) whit_reply_header(reply, "Connection", "close");
     if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0) {
         json_t *line = json_pack("{s:s, s:o, s:o, s:i, s:I}", "id", reply->id, "method",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Declares the table of endpoints. The rows determine a path's handler, replies 404 and 405 with Allow, whether the
- * path needs a key, a body and an open model, and the vendor whose form its errors have.
- *
+ * Declares the table of endpoints. A row determines a path's handler, whether it needs a key, a body and an open model,
+ * and the vendor whose error format it has. The replies 404 and 405 (with Allow) also come from the table.
+ * | A request goes through these stages:
  *     headers -> CORS, key -> row -> body, once -> model -> handler -> errors in the vendor's form */
 #ifndef WHIT_SERVER_ROUTES_H
 #define WHIT_SERVER_ROUTES_H
@@ -17,15 +17,15 @@ typedef enum whit_vendor {
 
 enum {
     WHIT_ROUTE_PUBLIC = 1,  /* needs no API key */
-    WHIT_ROUTE_MODEL = 2,   /* the handler gets the open model that the request names */
-    WHIT_ROUTE_WORK = 4,    /* refused while the server stops; counts among the requests that a key may make */
-    WHIT_ROUTE_BARE = 8,    /* not served with the prefix /v1 */
-    WHIT_ROUTE_EMPTY = 128, /* the body may be absent, which is read as {} */
+    WHIT_ROUTE_MODEL = 2,   /* needs an open model, which the request names */
+    WHIT_ROUTE_WORK = 4,    /* counts against the key's requests per minute; refused while the server ends */
+    WHIT_ROUTE_BARE = 8,    /* not also served under the prefix /v1 */
+    WHIT_ROUTE_EMPTY = 128, /* an empty body is read as {} */
     WHIT_ROUTE_LIST = 64,   /* the body is a list, not an object */
     WHIT_ROUTE_NAMED = 32,  /* "*" in the path is the model's name */
-    /* Served under every Host, because load balancers probe it and it reveals nothing private. */
+    /* Served under every Host name: load balancers probe it, and it reveals nothing private. */
     WHIT_ROUTE_PROBE = 256,
-    /* a path of two vendors: it is Anthropic's if the request has the header anthropic-version */
+    /* a path of two vendors; with the header anthropic-version it is Anthropic's */
     WHIT_ROUTE_SHARED = 16,
 };
 
@@ -33,28 +33,28 @@ typedef struct whit_call whit_call;
 typedef void whit_handler(whit_call *call);
 
 typedef struct whit_route {
-    const char *method, *path; /* "GET", "POST" or "DELETE"; "*" in a path stands for one or more characters */
+    const char *method, *path; /* method: "GET", "POST", "DELETE" or NULL; path: "*" matches one or more characters */
     whit_handler *handler;
     unsigned flags;
     whit_vendor vendor;
 } whit_route;
 
-/* Describes a request in the form that its handler gets. */
+/* A request as its handler gets it. */
 struct whit_call {
     whit_site *site;
-    whit_api *api; /* NULL unless the row has WHIT_ROUTE_MODEL; held until the handler returns */
+    whit_api *api; /* the open model, in use until the handler returns; NULL unless the row has WHIT_ROUTE_MODEL */
     const whit_web_request *request;
     const whit_route *route;
-    const json_t *body; /* an object or list, valid until the handler returns; NULL for a GET */
-    const char *rest;   /* (n_rest) the characters that "*" matches; not zero-terminated */
+    const json_t *body; /* an object or a list, valid until the handler returns; NULL for GET */
+    const char *rest;   /* the n_rest characters that "*" matches; not zero-terminated */
     size_t n_rest;
     whit_vendor vendor; /* vendor whose API determines the form of the reply */
-    bool closes_model;  /* set by a handler: close the model afterwards, unless other requests use it */
-    uint64_t key;       /* hash of the API key, for fairness */
+    bool closes_model;  /* set by the handler: the model is closed after the request, unless other requests use it */
+    uint64_t key;       /* hash of the API key; 0: no key */
     whit_web_reply *reply;
 };
 
-/* The rows, in the order in which they are matched. */
+/* All rows, in the order in which paths are compared with them. */
 extern const whit_route whit_routes[];
 extern const size_t whit_n_routes;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Reads llama.cpp's "samplers", a list of the stages of sampling that a request wants. */
+ * Reads llama.cpp's "samplers", a list of the sampling stages that a request wants. */
 #include "server/samplers.h"
 
 #include <string.h>
 
 #include "server/fields.h"
 
-/* These are the sampler's stages in order, each with its letter in the short form; `other` is another name, or NULL. */
+/* The sampler's stages in their fixed order; `letter` is for the short form; `other` is a second name, or NULL. */
 static const struct {
     const char *name, *other;
     char letter;
@@ -15,8 +15,7 @@ static const struct {
               {"min_p", NULL, 'm'},     {"xtc", NULL, 'x'},          {"temperature", "temp", 't'}};
 enum { PENALTIES, DRY, TOP_N_SIGMA, TOP_K, TYPICAL, TOP_P, MIN_P, XTC, TEMPERATURE, N_STAGES };
 
-/* Returns the index of the stage with a name, or with a letter if the name is NULL; -1 means that there is no such
- * stage. */
+/* Returns the index of the stage with this name or, if the name is NULL, with this letter; -1 if there is none. */
 static int find_stage(const char *name, char letter)
 {
     for (int i = 0; i < N_STAGES; i++)

@@ -4,8 +4,8 @@
 
 #include "server/replies.h"
 
-/* Switches off the stages of sampling that the request's list "samplers" omits. The order of stages is fixed: another
- * order, or an unknown stage, is refused with 400, and the function returns false. */
+/* Switches off all sampling stages that the request's list "samplers" does not contain. The order of stages is fixed:
+ * if the list has another order or an unknown stage, replies 400 and returns false. */
 bool whit_samplers_read(const json_t *body, whit_sampler_options *s, whit_web_reply *reply);
 
 #endif

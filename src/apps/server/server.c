@@ -24,11 +24,14 @@
 #include "server/store.h"
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
-enum { STOP_SECONDS = 120 }; /* seconds for answers after the draining, as in deploy/whit.service */
+enum {
+    STOP_SECONDS = 120
+}; /* seconds that systemd waits for running answers after the drain; the same as in
+                              * deploy/whit.service */
 
 enum { MOST_FOLDERS = 128 };
 
-/* Holds the folders of files that the options name. */
+/* A list of folders for the sandbox. */
 typedef struct folders {
     char *paths[MOST_FOLDERS + 1];
     size_t n;
@@ -52,8 +55,8 @@ static void free_folders(folders *list)
     for (size_t i = 0; i < list->n; i++) free(list->paths[i]);
 }
 
-/* Confines the server to a sandbox: descriptors that are open stay usable, the folders of models and adapters can be
- * read, and the folders of converted models and of the cache can be changed. */
+/* Enters the sandbox: open descriptors stay usable, the folders of models and adapters can only be read, and the
+ * folders of converted models and of the cache can also be changed. */
 static whit_status confine(const whit_site *site, whit_error *error)
 {
     const whit_server_options *options = site->options;
@@ -72,7 +75,8 @@ static whit_status confine(const whit_site *site, whit_error *error)
     }
     for (size_t i = 0; i < options->n_adapters; i++) add_folder(&read, options->adapters[i].path);
     if (options->cache_dir) {
-        (void)mkdir(options->cache_dir, 0700); /* if this fails, whit_keep_open reports why */
+        (void)mkdir(options->cache_dir, 0700); /* whit_keep_open reports the error if the folder is missing
+                                                * afterwards */
         add_folder(&write, options->cache_dir);
     }
     whit_sandbox_rules rules = {.read = (const char *const *)read.paths, .write = (const char *const *)write.paths};
@@ -87,8 +91,8 @@ static whit_status confine(const whit_site *site, whit_error *error)
     return status;
 }
 
-/* Makes a request's memory return to the system after the request: large blocks, such as bodies, are mapped on their
- * own, and the connections' threads share few arenas of malloc. */
+/* Makes malloc return memory to the system after a request: large blocks, such as bodies, get their own mappings, and
+ * the connections' threads share few arenas. */
 static void keep_memory_flat(void)
 {
     whit_malloc_map_from(256 << 10);
@@ -106,7 +110,8 @@ static void trim_memory(void)
 
 static const struct timespec LOOK_PAUSE = {.tv_nsec = 50000000};
 
-/* Gives free memory back to the system and opens replaced files, until the server is told to end. */
+/* Until a signal tells the server to end: returns free memory to the system every TRIM_SECONDS, and reads replaced
+ * files when *reload is set. */
 static void look_after(whit_site *site, atomic_int *reload)
 {
     for (uint64_t trimmed_ns = whit_now_ns(); *site->stop == 0; nanosleep(&LOOK_PAUSE, NULL)) {
@@ -122,8 +127,8 @@ static void look_after(whit_site *site, atomic_int *reload)
     }
 }
 
-/* Accepts and answers requests for drain_s more seconds, in which a load balancer learns from /health that it should
- * send no more. A second signal ends this time. */
+/* Keeps serving for drain_s seconds, so that a load balancer learns from /health to send no more requests. A second
+ * signal ends this early. */
 static void drain(whit_site *site)
 {
     const uint64_t end_ns = whit_now_ns() + site->options->drain_s * 1000000000ull;
@@ -131,7 +136,7 @@ static void drain(whit_site *site)
     site->is_refusing = true;
 }
 
-/* Tells systemd that the service stops, and that it may take the time of the draining and then STOP_SECONDS more for
+/* Tells systemd that the service is stopping, and that it needs the drain's time and STOP_SECONDS more for running
  * answers, whatever the unit's TimeoutStopSec says. */
 static void tell_stopping(int notify, uint32_t drain_s)
 {
@@ -167,7 +172,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     if (status == WHIT_OK && !options->is_unconfined) status = confine(&site, error);
     if (status == WHIT_OK) status = whit_events_start(site.events, error);
     if (status == WHIT_OK) status = whit_models_start(&site, error);
-    /* the size is copied now, because requests change the entry */
+    /* copied now, because requests may change the entry */
     const size_t n_bytes = status == WHIT_OK ? site.models->entries[0].n_bytes : 0;
     if (status == WHIT_OK)
         status =
@@ -185,11 +190,11 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     look_after(&site, reload);
     tell_stopping(notify, options->drain_s);
     drain(&site);
-    /* The socket's file is removed before the socket closes, since another server may take its name afterwards. In the
-     * sandbox it cannot be removed, and the next server replaces it. */
+    /* The socket's file is removed before the socket is closed, because another server may use its name afterwards. In
+     * the sandbox the removal fails; then the next server replaces the file. */
     if (options->socket_path) unlink(options->socket_path);
     whit_web_quiesce(server);
-    /* The last replies are sent; a client that reads or sends too slowly is not waited for. */
+    /* Waits until the last replies are sent, but not for clients that read or send too slowly. */
     for (uint64_t idle_ns = 0; *stop == 1; nanosleep(&LOOK_PAUSE, NULL)) {
         bool idle = whit_models_are_idle(&site);
         if (idle && !whit_web_in_flight(server)) break;

@@ -7,7 +7,7 @@
 
 #include "whit.h"
 
-/* Returns all settings of a sampler, under the names that requests use. */
+/* Returns all settings of a sampler as an object, under the names that requests use. The caller owns it. */
 json_t *whit_settings_json(const whit_sampler_options *sampling);
 
 #endif

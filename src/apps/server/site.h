@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Holds the state of a server: whit_site has the state that all models share, whit_api is one open model. */
+ * Declares the state of a server: whit_site is shared by all models, whit_api is the state of one open model. */
 #ifndef WHIT_SERVER_SITE_H
 #define WHIT_SERVER_SITE_H
 
@@ -11,85 +11,86 @@
 #include "server/metrics.h"
 #include "server/server.h"
 
-/* Describes one API key; its name has WHIT_KEY_NAME_BYTES bytes. */
+/* An API key. WHIT_KEY_NAME_BYTES: size of its name including the zero byte. */
 #define WHIT_KEY_NAME_BYTES 40
 struct whit_key {
     uint8_t hash[32];
-    char name[WHIT_KEY_NAME_BYTES]; /* name for the log; "": no name */
-    char *models;                   /* names of the models that the key may use, between commas; NULL: all models */
+    char name[WHIT_KEY_NAME_BYTES]; /* name for the log; "": it has none */
+    char *models;                   /* comma-separated names of the models that the key may use; NULL: all */
     uint32_t n_minute;              /* maximum number of requests per minute; 0: no limit */
-    atomic_ullong due_ns;           /* time at which the requests so far would be finished at that rate */
+    atomic_ullong due_ns;           /* time (whit_now_ns) at which the key's requests so far would be finished at that
+                                     * rate */
 };
 
 typedef struct whit_keys {
     struct whit_key *items;
-    size_t n; /* 0: no key is required */
+    size_t n; /* number of keys; 0: no key is required */
 } whit_keys;
 typedef struct whit_keyring {
-    pthread_rwlock_t lock; /* held for writing while a reload replaces the keys */
+    pthread_rwlock_t lock; /* locked for writing while a reload replaces the keys */
     whit_keys keys;
 } whit_keyring;
 
-/* Holds the state shared by all models. */
+/* State of a server that all models share. */
 typedef struct whit_site {
     const whit_server_options *options;
-    const atomic_int *stop;  /* not 0: the server ends, after a drain if one is configured */
-    atomic_bool is_refusing; /* the server stops and the drain is over: requests for work are refused */
+    const atomic_int *stop;  /* not 0: the server ends, after the drain if one is configured */
+    atomic_bool is_refusing; /* the drain is over: requests for work are refused */
     struct whit_models *models;
-    struct whit_events *events; /* NULL: no KV events are published */
+    struct whit_events *events; /* NULL: KV events are not published */
     whit_keyring *keyring;
-    bool is_local; /* the server listens on an address of this machine alone */
-    int key_fd;    /* socket of the process that opens key files; -1: this process opens them */
+    bool is_local; /* the server listens only on this machine */
+    int key_fd;    /* socket of the helper process that opens key files again; -1: there is none */
     whit_request_log log;
-    atomic_ullong n_ids;        /* number of replies so far */
-    uint64_t id_seed;           /* random, so that replicas and restarts use different ids */
-    whit_budget budget;         /* memory of requests */
-    int store_fd;               /* socket of the helper process; -1: no store */
-    pthread_mutex_t store_lock; /* held during a request to the helper */
-    int keep_fd;                /* descriptor that keeps the number in the folder of --cache-dir; -1: no number */
-    uint32_t i_server;          /* number among the servers that use the folder */
+    atomic_ullong n_ids;        /* number of request ids made so far */
+    uint64_t id_seed;           /* random seed of ids, so that replicas and restarted servers make different ones */
+    whit_budget budget;         /* memory that requests may use */
+    int store_fd;               /* socket of the helper process for the store; -1: no store */
+    pthread_mutex_t store_lock; /* held while a request uses the helper */
+    int keep_fd;                /* lock of i_server in the folder of --cache-dir; -1: none */
+    uint32_t i_server;          /* number of this server among those that use the folder of --cache-dir */
     time_t started;
-    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* strength of each adapter for requests that name no adapter */
-    char page_policy[400];                              /* the page's Content-Security-Policy */
+    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* strength of each adapter in requests that name no adapter */
+    char page_policy[400];                              /* Content-Security-Policy of the web page */
 } whit_site;
 
-/* Describes one open model with its engine, template, vocabularies and adapters. */
+/* One open model with its engine, template, vocabularies and adapters. */
 typedef struct whit_api {
     whit_site *site;
     const char *name;
     whit_model *model;
-    const whit_server_options *options; /* owned by the site, like stop and log */
+    const whit_server_options *options; /* the site owns this, and also `stop` and `log` */
     whit_engine *engine;
-    whit_chat_template *chat;            /* NULL if the model lacks one */
-    whit_grammar_vocabulary *vocabulary; /* NULL: no tokenizer for grammars */
-    /* Contains the special tokens of calls; NULL: `vocabulary` contains them. */
+    whit_chat_template *chat;            /* NULL: the model has no chat template */
+    whit_grammar_vocabulary *vocabulary; /* vocabulary for grammars; NULL: the model's tokenizer is not suitable */
+    /* vocabulary for grammars of calls, which includes special tokens; NULL: `vocabulary` is used */
     whit_grammar_vocabulary *call_vocabulary;
     const atomic_int *stop;
     whit_request_log log;
-    /* adapters by their number in the options; NULL: the adapter belongs to another model */
+    /* adapters by their index in the options; NULL: the adapter does not fit this model */
     whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS];
     /* The following members are protected by the lock of the site's models. */
     uint32_t n_users;
-    bool is_retired; /* replaced by a newer version: the last user closes it */
+    bool is_retired; /* replaced by a newer version; its last user closes it */
     struct whit_api *next_retired;
 } whit_api;
 
-/* Reads the API keys and opens the log. */
+/* Initialises the site: reads the API keys and opens the log. */
 whit_status whit_site_open(whit_site *site, whit_error *error);
 void whit_site_close(whit_site *site);
-/* Returns a number that is unique among the replies of this server, and very likely among all servers. */
+/* Returns a new number that no other reply of this server has, and very probably none of other servers. */
 uint64_t whit_site_number(whit_site *site);
-/* Answers one request: the handler of the HTTP server, whose `user` is the site. */
+/* Handles one request; this is the handler of the HTTP server, and `user` is the site. */
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
-/* Returns the options of the engine of the model with that name. */
+/* Returns the engine options for the model with this name. */
 whit_engine_options whit_api_engine_options(const whit_server_options *options, const char *name);
 
-/* whit_api_open reads the model's files; whit_api_start then starts threads and reads no files. */
+/* whit_api_open reads the model's files, whit_api_start starts threads and reads no files. */
 whit_status whit_api_open(whit_api *api, whit_error *error);
 whit_status whit_api_start(whit_api *api, whit_error *error);
 void whit_api_close(whit_api *api);
 
-/* Hashes the page's script and style for its policy. */
+/* Computes the page's policy with the hashes of its script and style. */
 void whit_page_open(whit_site *site);
 
 #endif

@@ -12,8 +12,8 @@
 
 enum { NAME_BYTES_MAX = 100, PATH_BYTES = 4096 };
 
-/* Returns whether a name is a file's name without a folder: letters, digits, ".", "_" and "-", and no "." at the
- * beginning. */
+/* Returns whether a name can be that of a file in the folder: it has only letters, digits, ".", "_" and "-", and does
+ * not begin with ".". */
 static bool is_file_name(const char *name)
 {
     size_t n = strlen(name);
@@ -21,8 +21,8 @@ static bool is_file_name(const char *name)
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
 }
 
-/* Builds the path of the session file that the member `filename` of the request names, in the folder of the server's
- * own files. */
+/* Makes the path of the session file that the request's member `filename` names: "saved-NAME" in the folder of
+ * --cache-dir. Fills in the reply and returns false on failure. */
 static bool read_path(const whit_call *call, char path[PATH_BYTES], const char **name)
 {
     const json_t *given;
@@ -61,7 +61,7 @@ void whit_slots_act(whit_call *call)
     whit_slot_action action = {.path = path};
     whit_error error;
     int kind = 0;
-    if (whit_key_is_limited(call->site, call->key)) { /* slots and their files contain conversations of all keys */
+    if (whit_key_is_limited(call->site, call->key)) { /* a slot and its file may contain conversations of any key */
         whit_api_fail(call->reply, 403, "permission_error", NULL, "this key may not save, restore or erase slots");
         return;
     }

@@ -13,7 +13,7 @@
 #include "server/replies.h"
 #include "server/settings.h"
 
-/* Lists every model and adapter in OpenAI's form. */
+/* Returns a list of all models and adapters that the key may use, in OpenAI's form. */
 static json_t *list_models(whit_site *site, uint64_t key)
 {
     json_t *list = json_array();
@@ -39,7 +39,7 @@ static json_t *list_models(whit_site *site, uint64_t key)
     return list;
 }
 
-/* Converts a model from OpenAI's form, whose ownership it takes, to Anthropic's. */
+/* Converts the description of a model from OpenAI's to Anthropic's form; takes ownership of it. */
 static json_t *anthropic_model(const whit_site *site, json_t *model)
 {
     char created[32];
@@ -62,7 +62,7 @@ static size_t find_model(const json_t *list, const char *id)
     return i;
 }
 
-/* Replies with a page of at most `limit` models, after the model after_id or before the model before_id. */
+/* Replies with at most `limit` models of the list, those after the model after_id or before the model before_id. */
 static void reply_anthropic_list(whit_call *call, const json_t *list)
 {
     const char *after = whit_web_query(call->request, "after_id"), *before = whit_web_query(call->request, "before_id");
@@ -111,7 +111,7 @@ void whit_models_get(whit_call *call)
     free(id);
 }
 
-/* Adds the server's state to a reply of /health. */
+/* Adds the state of the server to the body of /health. */
 static void set_state(whit_web_reply *reply, const char *state)
 {
     json_error_t ignored;
@@ -120,7 +120,7 @@ static void set_state(whit_web_reply *reply, const char *state)
     whit_api_reply(reply, body);
 }
 
-/* Returns whether requests wait for a model that is being opened while none is open. */
+/* Returns whether a model is being opened while none is open, so that requests have to wait. */
 static bool is_loading(whit_site *site)
 {
     whit_entry entry;
@@ -144,7 +144,7 @@ void whit_health_get(whit_call *call)
         set_state(reply, "draining");
         return;
     }
-    /* Without slots no model is open, as between the closing of one and the opening of another. That is no failure: the
+    /* n_slots is 0 while no model is open, as between closing one and opening another. This is no failure, since the
      * next request opens a model. */
     if (strict && c.n_slots && c.n_busy + c.n_queued >= c.n_slots) {
         whit_api_fail(reply, 503, "unavailable_error", NULL, "no slot is free");
@@ -156,7 +156,7 @@ void whit_health_get(whit_call *call)
                              (json_int_t)c.n_busy));
 }
 
-/* Adds up the counts of the slots of all models that the request's key may use. */
+/* Sums the counts of slots over all models that the request's key may use. */
 static void count_slots(const whit_call *call, whit_engine_counts *sum)
 {
     whit_entry entry;
@@ -205,8 +205,8 @@ void whit_props_get(whit_call *call)
                              "chat_template", whit_or_empty(source), n));
 }
 
-/* Returns the name in the body of POST /models/load and /models/unload. NULL means that the name is missing, and the
- * reply says so. */
+/* Returns the model name in the body of POST /models/load and /models/unload. Fills in the reply and returns NULL if it
+ * is missing. */
 static const char *wanted_model(const whit_call *call)
 {
     const char *name = json_string_value(json_object_get(call->body, "model"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Serves requests that change the store of models: the server's thread hands them to the helper process
+ * Serves requests that change the store of models: the connection's thread passes them to the helper process
  * (store_helper.c). */
 #include "server/store.h"
 
@@ -14,18 +14,18 @@
 #include "server/endpoints.h"
 #include "server/models.h"
 
-/* ---- the server's side --------------------------------------------------------------------------- */
+/* ---- communication with the helper --------------------------------------------------------------- */
 
-/* Describes a request to the helper; the site's `store_lock` is held until the helper has written its last line. */
+/* A request to the helper. The site's store_lock is held until the helper has written its last line. */
 struct errand {
     whit_site *site;
-    char line[WHIT_STORE_LINE_BYTES]; /* the helper's newest line */
+    char line[WHIT_STORE_LINE_BYTES]; /* the last line from the helper */
     size_t n_line, n_sent;
     bool is_over, has_failed;
 };
 
-/* Reads the next line of the helper, with its line feed. After the last line, or if the helper is gone, is_over is
- * set. */
+/* Reads the next line from the helper, including its line feed. Sets is_over after the last line, or if the helper has
+ * ended. */
 static void next_line(struct errand *e)
 {
     static const char gone[] = "{\"error\":\"the helper process ended\"}\n";
@@ -60,14 +60,14 @@ static struct errand *begin_errand(whit_call *call, json_t *request)
         whit_api_fail(call->reply, 503, "server_error", NULL, "not enough memory for the request; try again later");
     } else {
         e->site = site;
-        /* If the helper has ended, the next read notices it. */
+        /* If the helper has ended, the next read reports it. */
         if (whit_write_all(site->store_fd, text, strlen(text))) (void)!whit_write_all(site->store_fd, "\n", 1);
     }
     free(text);
     return e;
 }
 
-/* Stops an errand if possible, and waits for its end. */
+/* Tells the helper to stop the errand, and waits for its last line. */
 static void end_errand(struct errand *e)
 {
     if (!e->is_over) (void)!whit_write_all(e->site->store_fd, "\n", 1);
@@ -94,7 +94,7 @@ static void end_stream(void *user)
     end_errand(user);
 }
 
-/* Waits for the result of an errand and replies with it. */
+/* Waits for the end of an errand and replies with its result. */
 static void reply_errand(whit_call *call, struct errand *e, bool with_status)
 {
     if (!e) return;
@@ -110,7 +110,7 @@ static void reply_errand(whit_call *call, struct errand *e, bool with_status)
     end_errand(e);
 }
 
-/* Returns whether this request may change the store; if not, the reply contains the reason. */
+/* Returns whether this request may change the store; otherwise fills in the reply. */
 static bool may_change(whit_call *call)
 {
     if (call->site->store_fd < 0)
@@ -123,8 +123,8 @@ static bool may_change(whit_call *call)
     return false;
 }
 
-/* Returns the text of a member, or of the member's older name. NULL means that the text is missing or too long, and the
- * reply says so. */
+/* Returns the text of the member `key`, or of its older name. Fills in the reply and returns NULL if it is missing or
+ * too long. */
 static const char *text_of(whit_call *call, const char *key, const char *older)
 {
     const char *text = json_string_value(json_object_get(call->body, key));
@@ -162,8 +162,8 @@ void whit_ollama_copy(whit_call *call)
                      false);
 }
 
-/* Copies a model to another name. Settings that change its answers are not part of the store: clients send them with
- * each request. */
+/* Copies a model under another name. Members such as system or parameters are refused, because the store cannot contain
+ * them: clients send them with each request. */
 void whit_ollama_create(whit_call *call)
 {
     static const char *const others[] = {"files",      "adapters", "template", "license",  "system",

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Runs the helper process, which changes the store of models. A connection's thread and the helper exchange lines:
- *
- *     connection's thread                       helper
+ * | ~    connection's thread                       helper
  *     {"do": "pull", "name": NAME}     ->       store->pull
  *     lines of Ollama's progress       <-       {"status": ..., "total": ..., "completed": ...}
- *     "\n" where the client left       ->       stops at its next progress
+ *     "\n" when the client has left    ->       stops at its next progress
  *     the last line                    <-       {"status": "success"} or {"error": ...} */
 #include "server/store.h"
 
@@ -27,7 +26,7 @@ enum { PROGRESS_MS = 200 };
 struct helper {
     const whit_server_store *store;
     int fd;
-    uint64_t told_ns; /* time of the last progress line */
+    uint64_t told_ns; /* time of the last line of progress */
 };
 
 static bool say_line(const struct helper *h, json_t *line)
@@ -39,7 +38,7 @@ static bool say_line(const struct helper *h, json_t *line)
     return ok;
 }
 
-/* Sends a line of progress from time to time. Returns false, which stops the download, if the client or the server
+/* Sends a line of progress, but not too often. Returns false, which stops the download, if the client or the server has
  * left. */
 static bool say_progress(void *user, const char *file, uint64_t done_bytes, uint64_t total_bytes)
 {
@@ -76,7 +75,7 @@ static void serve_request(struct helper *h, const char *text)
                                : json_pack("{s:o}", "error", whit_api_any_text(error.message)));
 }
 
-/* Reads a line at most `room` - 1 bytes long. Empty lines are left out, because they only stop a download. */
+/* Reads a line of at most `room` - 1 bytes. Skips empty lines, which only stop a download. */
 static bool read_request(int fd, char *line, size_t room)
 {
     for (size_t n = 0; n + 1 < room;) {
@@ -98,7 +97,7 @@ static void serve_store(int socket, void *user)
     struct helper *helper = user;
     char *line = malloc(WHIT_STORE_LINE_BYTES);
     helper->fd = socket;
-    signal(SIGTERM, SIG_DFL); /* the signal then ends a download that waits for the hub */
+    signal(SIGTERM, SIG_DFL); /* SIGTERM must also end a download that waits for the hub */
     while (line && read_request(socket, line, WHIT_STORE_LINE_BYTES)) serve_request(helper, line);
     free(line);
 }

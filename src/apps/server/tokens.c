@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Serves the conversions of texts to tokens, of tokens to texts, and of messages to a prompt. */
+ * Serves conversions: text to tokens, tokens to text, and messages to a prompt. */
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -13,7 +13,7 @@
 
 enum { PIECE_TOKENS = 1024 };
 
-/* Holds the tokens of a text while they are written. */
+/* A list of tokens that is being written as a reply. */
 struct listed {
     const whit_api *api;
     int32_t *ids;
@@ -77,11 +77,11 @@ void whit_tokenize_post(whit_call *call)
     l->api = api;
     l->ids = ids;
     l->with_pieces = with_pieces;
-    whit_models_keep(api); /* the model stays open until the reply is sent */
+    whit_models_keep(api); /* keeps the model open until the reply is sent */
     whit_reply_pieces(reply, list_tokens, free_listed, l);
 }
 
-/* Holds the text of a list of tokens, which is detokenised as it is written. */
+/* A list of token ids whose text is being written as a reply, detokenized piece by piece. */
 struct spelt {
     whit_api *api;
     json_t *tokens;
@@ -98,7 +98,7 @@ static void free_spelt(void *user)
     free(s);
 }
 
-/* Appends text within a string of JSON. */
+/* Appends text inside a JSON string, with escapes. */
 static void append_within(whit_buf *out, const char *text, size_t n)
 {
     whit_buf quoted = {0};
