@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opens the adapters of --adapter FILE[:SCALE], which may be repeated, for a model and mounts them on a session. */
+ * Opens the adapters that --adapter FILE[:SCALE] names, which may be repeated, and mounts them on a session. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@ const cli_option cli_adapter_options[] = {
 };
 #undef AT
 
-/* Splits a scale such as ":0.5" off the end of a name. If the text after the last colon is not a number, it stays in
- * the name. */
+/* Splits the scale off the end of a name: "a:0.5" becomes "a" and 0.5. If the text after the last colon is not a
+ * number, it stays part of the name. */
 static bool take_scale(char *name, float *scale)
 {
     char *colon = strrchr(name, ':'), *end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit agent: patches are shown before they are written, and turns can be undone. */
+ * Implements whit agent: shows patches before they are written, writes them, and undoes turns. */
 #include "agent/changes.h"
 #include "base/items.h"
 #include "agent/hunks.h"
@@ -63,15 +63,15 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- showing -------------------------------------------------------------------------------- */
+/* ---- showing changes ------------------------------------------------------------------------ */
 
-/* Counts the lines of both sides of a hunk that are still to come. */
+/* Numbers of old and new lines of the current hunk that were not read yet. */
 struct hunk_left {
     size_t n_old, n_new;
 };
 
-/* Returns the escape sequence for the colour of a line of a diff. Within a hunk a line such as "-- a/x" or "++ b/x"
- * after its mark is content, not the name of a file. */
+/* Returns the escape sequence for the colour of a diff's line, or NULL. Inside a hunk, a line such as "--- a/x" is a
+ * removed line "-- a/x" and not a file's name. */
 static const char *colour_of(const char *line, size_t n, struct hunk_left *left)
 {
     const char kind = n ? line[0] : ' ';
@@ -119,13 +119,13 @@ whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *err
 
 bool cli_agent_asks_elsewhere(cli_call *call)
 {
-    /* stdout counts as elsewhere also if it is on another terminal than the session's */
+    /* also if stdout is another terminal than that of this session */
     return ((const struct agent_values *)call->values)->json || tcgetsid(STDOUT_FILENO) != getsid(0);
 }
 
 /* ---- apply ---------------------------------------------------------------------------------- */
 
-/* Reports how each file was found, and drops changes that have no effect. */
+/* Reports how the place of each change was found in its file, and drops changes without effect. */
 static void drop_unchanged(cli_call *call, whit_changes *set)
 {
     const struct agent_values *values = call->values;
@@ -177,7 +177,7 @@ whit_status cli_agent_show_all(cli_call *call, const whit_changes *set, whit_buf
     return WHIT_OK;
 }
 
-/* Asks for approval if it is needed; CLI_OK if it is given or not needed. */
+/* Asks for approval of changes if it is needed. Returns CLI_OK if the changes may be written. */
 static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *shown, const char *project)
 {
     const struct agent_values *values = call->values;
@@ -341,7 +341,7 @@ int cli_agent_latest(cli_call *call, const char *project)
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Joins the operands to a task, which is several words or one text with blanks; false if they are not a task. */
+/* Joins the operands to the text of a task. Returns false if there is only one word, which is not a task. */
 static bool join_task(const cli_call *call, whit_buf *task)
 {
     bool is_task = call->n_operands > 1 || strpbrk(call->operands[0], " \t\n");
@@ -354,7 +354,7 @@ static int run_task(cli_call *call, const char *project)
 {
     struct agent_values *values = call->values;
     whit_found_server found = {.url = NULL};
-    /* With --acp each session finds its own server. */
+    /* With --acp each session of the editor finds its own server. */
     const bool finds = !values->url && !values->local && !values->acp && !values->preview;
     whit_error error;
     int status = CLI_OK;

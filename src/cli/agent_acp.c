@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit agent --acp: the models and conversations of an editor's sessions (agent/acp.h). */
+ * Implements whit agent --acp: provides the models and conversations for the sessions of an editor (agent/acp.h). */
 #include <unistd.h>
 
 #include "agent/acp.h"

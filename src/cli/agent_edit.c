@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements the answer "e" to a question of whit agent: the person edits the changes that the model proposes. */
+ * Implements the answer "e" to a question of whit agent: the user edits the changes that the model proposes. */
 #include "agent/changes.h"
 #include "base/file.h"
 #include "base/phrase.h"
@@ -14,11 +14,11 @@
 
 #define FILE_BYTES_MAX ((size_t)64 << 20)
 
-/* Holds the copies that the person edits, in a folder that only the person can read: FOLDER/0/main.c,
+/* Copies of the changed files for editing, in a folder that only the user can read: FOLDER/0/main.c,
  * FOLDER/1/main.h. */
 struct copies {
     char folder[PATH_MAX];
-    char **paths; /* a path for each change; NULL if the change is not edited */
+    char **paths; /* path of the copy for each change; NULL: the change cannot be edited here */
     size_t n;
     bool is_made; /* the folder exists */
 };
@@ -33,7 +33,7 @@ static whit_status write_copies(struct copies *copies, const whit_changes *stage
     for (size_t i = 0; i < copies->n; i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *slash = strrchr(c->path, '/');
-        if (!c->is || c->open) continue; /* a deletion has no text; an open text is in an editor already */
+        if (!c->is || c->open) continue; /* a deleted file has no text, and an open text can be edited in its editor */
         if (asprintf(&copies->paths[i], "%s/%zu/%s", copies->folder, i, slash ? slash + 1 : c->path) < 0) {
             copies->paths[i] = NULL;
             return whit_fail_memory(error, "a path", strlen(c->path));
@@ -63,8 +63,7 @@ static whit_status read_copies(const struct copies *copies, whit_changes *staged
     return WHIT_OK;
 }
 
-/* Removes the folder with everything that the editor left in it, because backups and swap files contain the same
- * text. */
+/* Removes the folder including files that the editor left there: backups and swap files contain the same text. */
 static void remove_copies(struct copies *copies)
 {
     if (copies->is_made) cli_editor_remove(copies->folder);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Implements whit agent -j N, which runs several tasks at once.
- *
- * Each task is another run of this program, "whit agent -p", in a copy of the project (agent/scratch.h); all tasks use
- * one endpoint. A snapshot of hashes records the state of the copy before the task. In the order of the tasks, the
- * files that a task changed are put on the project, checked there by the gate (the project's checks), shown, approved
- * by the person and written as one turn. If another task has changed one of these files meanwhile, or the gate refuses
- * them, the task runs once more on the project's current state, and the model is told why. */
+ * | Each task is another run of this program, "whit agent -p", in a copy of the project (agent/scratch.h); all tasks
+ * use one endpoint. A snapshot of hashes records the state of the copy before the task. The changes of ended tasks are
+ * applied in the order of the tasks: they are checked on the project's current state by the gate (the project's
+ * checks), shown, approved by the user, and written as one turn. If another task has changed one of the files
+ * meanwhile, or the checks fail, the task runs once more on the project's current state, and the model is told the
+ * reason. */
 #include "agent/folders.h"
 #include "agent/gate.h"
 #include "agent/guard.h"
@@ -36,9 +36,9 @@ struct task {
     pid_t pid;
     int exit_status;
     whit_scratch scratch;
-    bool is_open; /* `scratch` is open */
+    bool is_open; /* `scratch` is open and must be closed */
     whit_snapshot before;
-    whit_buf reason; /* the reason for running the task again; empty if it ran at most once */
+    whit_buf reason; /* reason why the task must run again or has done so; empty during the first run */
 };
 
 struct parallel {
@@ -49,8 +49,8 @@ struct parallel {
     size_t n_tasks, n_running;
     whit_agent_config config;
     whit_runner runner;
-    cli_text file;    /* content of the file of tasks; the tasks point into it */
-    pid_t server_pid; /* whit serve with the model of -m; 0 if it was not started */
+    cli_text file;    /* content of the file with tasks, to which their texts point */
+    pid_t server_pid; /* process of whit serve with the model of -m; 0: not started */
     char server_url[128];
 };
 
@@ -61,8 +61,8 @@ static void close_task(struct task *task)
     whit_snapshot_free(&task->before);
 }
 
-/* Copies the project's settings into the copy if the copy lacks them, since ignored files are not copied: the checks
- * inside a task must equal the checks that run afterwards. */
+/* Copies the project's settings file into the copy, which lacks it if git ignores it: a task must run the same checks
+ * as this program does afterwards. */
 static whit_status copy_config(const struct parallel *p, const char *tree, whit_error *error)
 {
     char from[PATH_MAX + 32], to[PATH_MAX + 32];
@@ -79,7 +79,7 @@ static whit_status copy_config(const struct parallel *p, const char *tree, whit_
     return status;
 }
 
-/* Opens a copy of the project for a task; a task that runs again gets the same copy. */
+/* Opens a copy of the project for a task and brings it up to date. A task that runs again uses the same folder. */
 static whit_status open_copy(struct parallel *p, struct task *task, whit_error *error)
 {
     char name[32];
@@ -94,11 +94,11 @@ static whit_status open_copy(struct parallel *p, struct task *task, whit_error *
     return whit_snapshot_take(&task->before, task->scratch.tree, error);
 }
 
-/* Replaces a new process by this program with other arguments; the output is written to `log`. */
+/* In a forked process: executes this program with these arguments. Its output goes to the descriptor `log`. */
 static void become(char *const arguments[], int log)
 {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    setsid(); /* the program has no terminal, so it asks no questions */
+    setsid(); /* without a terminal the program asks no questions */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
@@ -166,7 +166,7 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     return WHIT_OK;
 }
 
-/* Prints the last line of a failed task's output. */
+/* Prints the last line of the output of a failed task. */
 static void note_failure(const struct parallel *p, const struct task *task)
 {
     char path[PATH_MAX + 32];
@@ -184,9 +184,9 @@ static void note_failure(const struct parallel *p, const struct task *task)
     whit_buf_free(&text);
 }
 
-/* ---- applying ------------------------------------------------------------------------------- */
+/* ---- applying changes ----------------------------------------------------------------------- */
 
-/* Runs a failed task again, or gives the task up after its second failure. */
+/* Makes a task run again, or marks it as failed if it has run twice. */
 static void retry_task(struct parallel *p, struct task *task, const char *reason)
 {
     const size_t number = (size_t)(task - p->tasks) + 1;
@@ -195,15 +195,15 @@ static void retry_task(struct parallel *p, struct task *task, const char *reason
     task->state = is_second || !whit_buf_append_str(&task->reason, reason) ? TASK_FAILED : TASK_WAITS;
 }
 
-/* Holds the changes that a check would run on. */
+/* Context of may_check: the changes that a check would run on. */
 struct checked {
     const struct parallel *parallel;
     const whit_changes *set;
-    bool is_refused; /* the person refused a check */
+    bool is_refused; /* the user has refused to run a check */
 };
 
-/* Returns whether the check may run. Without a sandbox the person is asked first, after seeing the changes that the
- * check would run on. */
+/* Returns whether a check may run. Without a sandbox, the user is shown the changes on which the check would run, and
+ * is asked. */
 static bool may_check(void *user, const char *line)
 {
     struct checked *checked = user;
@@ -221,7 +221,8 @@ static bool may_check(void *user, const char *line)
     return is_agreed;
 }
 
-/* Puts the changes of an ended task on the project. */
+/* Checks the changes of an ended task on the project and writes them. On a conflict or a failed check the task may run
+ * again. */
 static void apply_task(struct parallel *p, struct task *task)
 {
     const size_t number = (size_t)(task - p->tasks) + 1;
@@ -273,7 +274,7 @@ static void end_child(pid_t pid)
     }
 }
 
-/* Waits for the end of any task. */
+/* Waits until any child process ends, and records the end if it was a task. */
 static void wait_for_task(struct parallel *p)
 {
     int how;
@@ -291,12 +292,13 @@ static void wait_for_task(struct parallel *p)
     }
 }
 
-/* Runs all tasks, at most n_jobs at once, and applies them in their order. */
+/* Runs all tasks, at most n_jobs at once, and applies their changes in the order of the tasks. Returns an exit
+ * status. */
 static int run_tasks(struct parallel *p)
 {
     const struct agent_values *values = p->call->values;
     whit_error error;
-    size_t at = 0; /* all tasks before this one are finished: applied or failed */
+    size_t at = 0; /* all tasks before this index are applied or failed */
     while (at < p->n_tasks && !*cli_cancelled()) {
         for (size_t i = at; i < p->n_tasks && p->n_running < values->n_jobs; i++) {
             if (p->tasks[i].state != TASK_WAITS || start_task(p, &p->tasks[i], &error) == WHIT_OK) continue;
@@ -327,8 +329,8 @@ static int add_task(struct parallel *p, const char *text)
     return CLI_OK;
 }
 
-/* Reads the tasks. If the only operand is a file, each of its lines is a task, except empty lines and comments ('#');
- * otherwise each operand is a task. */
+/* Reads the tasks. If there is one operand and it is a readable file, each of its lines is a task, except empty lines
+ * and lines that begin with '#'. Otherwise each operand is a task. */
 static int read_tasks(struct parallel *p)
 {
     cli_call *call = p->call;
@@ -355,7 +357,7 @@ static int read_tasks(struct parallel *p)
     return status;
 }
 
-/* Starts a server with the model of -m for all tasks, so that they share prefixes and one queue. */
+/* Starts whit serve with the model of -m for all tasks, so that they share prefixes and one queue. Sets p->url. */
 static int start_server(struct parallel *p)
 {
     const struct agent_values *values = p->call->values;
@@ -382,7 +384,7 @@ static int start_server(struct parallel *p)
         if (said) fclose(said);
         return cli_fail(p->call, CLI_FAILED, "the model's server did not start: %s", line);
     }
-    /* The pipe stays open until this program ends, because the server writes some more lines into it. */
+    /* The read end is not closed before this program ends, because the server may write more lines. */
     p->url = p->server_url;
     return CLI_OK;
 }
@@ -397,7 +399,7 @@ int cli_agent_parallel(cli_call *call, const char *project)
     if (!values->url == !values->local)
         return cli_fail(call, CLI_USAGE, "no model given: -m MODEL, or --url URL of a server");
     int status = read_tasks(&p);
-    whit_buf key = {0}; /* read so that the guard knows it and keeps it out of copies for checks */
+    whit_buf key = {0}; /* only read so that the guard knows the key, and keeps files with it out of the copies */
     if (status == CLI_OK && values->key_file && whit_agent_key(values->key_file, &key, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     whit_buf_free(&key);

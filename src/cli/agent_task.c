@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs whit agent's tasks: a model, which is in this process or at an endpoint, a runner, and their messages. */
+ * Runs the tasks of whit agent: opens the model, in this process or at an endpoint, and the runner, runs a task, and
+ * saves its conversation. */
 #include "agent/folders.h"
 #include "agent/light.h"
 #include "base/clock.h"
@@ -14,8 +15,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Ends the line of an answer that is being shown before other output appears, because held-back text must not appear
- * between a change and its question. */
+/* Ends the answer that is being shown, before any other output: the view may still hold back some text, which must not
+ * appear between a change and the question about it. */
 static void end_view(struct cli_tasks *t)
 {
     if (t->is_viewing) cli_view_end(&t->view);
@@ -33,7 +34,7 @@ static whit_status task_show(void *user, const whit_change *change, whit_error *
     return WHIT_OK;
 }
 
-/* Shows a hunk on stdout and, if the question is asked on another terminal, there too; false if this failed. */
+/* Shows a hunk on stdout and, if that is not the terminal of the question, there too. Returns false if this failed. */
 static bool show_hunk(void *user, const whit_hunk *hunk)
 {
     struct cli_tasks *t = user;
@@ -48,7 +49,7 @@ static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *tak
     (void)error;
     end_view(t);
     for (size_t i = 0; i < hunks->n; i++)
-        if (!show_hunk(user, &hunks->list[i])) return WHIT_OK; /* a hunk that was not shown is never taken */
+        if (!show_hunk(user, &hunks->list[i])) return WHIT_OK; /* hunks can only be approved after all were shown */
     whit_light_choose(hunks, show_hunk, user, true, taken, &t->why);
     return WHIT_OK;
 }
@@ -105,7 +106,7 @@ static void note_no_tools(const char *said)
     cli_note("%s; the tools are described in the prompt instead, and the model calls them by JSON in its text", said);
 }
 
-/* Shows an answer on a terminal while the model generates it. */
+/* Shows a piece of the answer on a terminal while the model generates it. */
 static void task_text(void *user, const char *text, size_t n)
 {
     struct cli_tasks *t = user;
@@ -172,15 +173,15 @@ whit_status cli_tasks_keep(const struct cli_tasks *t, whit_error *error)
     return whit_agent_messages_save(&t->messages, t->kept, error);
 }
 
-/* Saves the conversation while a task runs; an error is reported when the task ends. */
+/* Saves the conversation during a task. Errors are ignored: saving at the task's end reports them. */
 static void task_keep(void *user)
 {
     whit_error ignored;
     (void)cli_tasks_keep(user, &ignored);
 }
 
-/* Chooses and locks the file of the conversation. If another agent in this project uses the usual file, a new one in
- * the same folder is used. */
+/* Chooses and locks the file of the conversation. If another running agent in this project uses the usual file, chooses
+ * a new file in the same folder. */
 static whit_status choose_file(struct cli_tasks *t, whit_error *error)
 {
     const struct agent_values *values = t->call->values;
@@ -210,8 +211,8 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
     return WHIT_OK;
 }
 
-/* Adds the configuration's servers to the editor's. If both have a server of the same name, the editor's is taken: the
- * person is asked before each of its calls, whereas a configured server may be called without a question. */
+/* Adds the MCP servers of the configuration to those that the editor names. If both have a server of the same name, the
+ * editor's is used: its calls always need approval, whereas a configured server may allow calls without. */
 static bool add_servers(struct cli_tasks *t)
 {
     const char *name;
@@ -341,7 +342,7 @@ int cli_tasks_run(struct cli_tasks *t, const char *text, bool only_reads)
     whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);
     if (ran != WHIT_OK) end_view(t);
     int status = ran == WHIT_OK ? print_report(t) : cli_fail_error(t->call, &error);
-    /* The conversation is saved after a failure, too. */
+    /* the conversation is saved even if the task has failed */
     if (cli_tasks_keep(t, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Handles the tasks and commands that a person types to whit agent. */
+ * Reads the tasks and commands that a user types to whit agent, and runs them. */
 #include "agent/guard.h"
 #include "agent/light.h"
 #include "base/items.h"
@@ -22,13 +22,13 @@ enum { ATTACHED_MAX = 256 << 10, OUTPUT_MAX = 16 << 10 };
 
 /* ---- additions to the next task --------------------------------------------------------------- */
 
-/* Returns how many more bytes may be attached. */
+/* Returns how many more bytes may be attached to the next task. */
 static size_t room_left(const struct cli_tasks *t)
 {
     return t->attached.size_bytes < ATTACHED_MAX ? ATTACHED_MAX - t->attached.size_bytes : 0;
 }
 
-/* Attaches a file of the project to the next task; prints a message and returns false if it could not. */
+/* Attaches a file of the project to the next task. On failure prints a message and returns false. */
 static bool attach_file(struct cli_tasks *t, const char *path)
 {
     whit_buf content = {0};
@@ -63,7 +63,7 @@ static bool attach_file(struct cli_tasks *t, const char *path)
     return is_attached;
 }
 
-/* Attaches the files that words of the task name, such as @src/main.c. */
+/* Attaches the files that a task names with '@', such as @src/main.c. */
 static void attach_named(struct cli_tasks *t, const char *task)
 {
     for (const char *at = strchr(task, '@'); at; at = strchr(at + 1, '@')) {
@@ -75,7 +75,8 @@ static void attach_named(struct cli_tasks *t, const char *task)
     }
 }
 
-/* Attaches the end of a command's output without control characters, because a task is one C string in UTF-8. */
+/* Attaches the end of a command's output to the next task, without control characters, since the task must be a UTF-8
+ * string without zero bytes. */
 static void attach_output(struct cli_tasks *t, const char *line, whit_buf *output, int status)
 {
     char how[40] = "the command was ended by a signal", *plain;
@@ -103,7 +104,7 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     cli_note("%s; its output is added to the next task (/clear drops it)", how);
 }
 
-/* Runs a shell line in the project with the rights of the person who typed it. */
+/* Runs a line of shell in the project, without a sandbox, because the user has typed it. */
 static int run_line(struct cli_tasks *t, const char *line)
 {
     whit_buf output = {0};
@@ -143,8 +144,8 @@ int cli_tasks_run_attached(struct cli_tasks *t, const char *task, bool only_read
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-/* Asks the server for the names of its models. NULL or empty if the server does not tell them; servers on other
- * machines are not asked. */
+/* Returns the names of the server's models; NULL or an empty list if the server does not list them or is on another
+ * machine. */
 static json_t *ask_names(const struct agent_values *values)
 {
     char address[200];
@@ -167,14 +168,15 @@ static json_t *ask_names(const struct agent_values *values)
     return names;
 }
 
-/* Returns whether a server calls a model by a name: Ollama adds ":latest" to names without a tag. */
+/* Returns whether the server's name `id` means the model `name`: it is equal or has the ":latest" that Ollama adds. */
 static bool is_called(const char *id, const char *name)
 {
     const size_t n = strlen(name);
     return strncmp(id, name, n) == 0 && (!id[n] || strcmp(id + n, ":latest") == 0);
 }
 
-/* Tells the person that the server lacks a model, and lists similar names or, without any, all names of the server. */
+/* Tells the user that the server lacks a model, and lists its models with similar names or, if there are none, all of
+ * them. */
 static void say_lacks_model(const json_t *names, const char *name)
 {
     enum { LINE_BYTES = 400 };
@@ -292,7 +294,7 @@ static int do_help(struct cli_tasks *t, const char *nothing);
 
 static const struct {
     const char *name, *argument, *help;
-    int (*run)(struct cli_tasks *t, const char *argument); /* NULL: the command leaves the program */
+    int (*run)(struct cli_tasks *t, const char *argument); /* NULL: the command ends the program */
 } commands[] = {
     {"/plan", "TASK", "let the model read and make a plan, and write nothing", do_plan},
     {"/add", "FILE...", "let the model read files with the next task; so does @FILE in it", do_add},
@@ -325,7 +327,7 @@ static int do_help(struct cli_tasks *t, const char *nothing)
     return CLI_OK;
 }
 
-/* Returns the names of the commands that /help lists; NULL ends them. */
+/* Returns the names of the commands that /help lists, with NULL at the end. */
 static const char *const *command_words(void)
 {
     static const char *words[N_COMMANDS + 1];
@@ -334,8 +336,9 @@ static const char *const *command_words(void)
     return words;
 }
 
-/* Runs a typed line. is_person says that it was typed at a terminal; other input may be a text that nobody has read, so
- * it cannot run commands. *over is set if the line is a command that ends the program. */
+/* Runs a typed line: a command, "!" and a line of shell, or a task. is_person: the line was typed at a terminal; other
+ * input may contain text that nobody has read, so it cannot run lines of shell. *over: the line was a command that ends
+ * the program. */
 static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over)
 {
     size_t n_name = strcspn(line, " \t"), i = 0;
@@ -359,7 +362,8 @@ static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over
     return *line ? cli_tasks_run_attached(t, line, false) : CLI_OK;
 }
 
-/* Reads and runs lines. A failure ends a script, but not a person's session: the person has seen the message. */
+/* Reads and runs lines. After a failure a script ends; at a terminal reading continues, since the user has seen the
+ * message. */
 int cli_tasks_type(struct cli_tasks *t)
 {
     cli_input *input = cli_input_open(true);

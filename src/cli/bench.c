@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit bench, which measures how fast models run here and how far that is from the machine's limits
+ * Implements whit bench, which measures how fast models run on this machine and how far that is from its limits
  * (bench/bench.h). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct bench_values {
     uint32_t n_prompt, n_decode, n_batch_tokens, n_rounds, n_columns, adapter_rank;
     uint32_t n_guesses;
     const char *depths, *threads, *draft;
-    int kv, act; /* act: 0 is i8, 1 is q2 */
+    int kv, act; /* act: index of the choice, 0: i8, 1: q2 */
     bool steal, exact_head, kernels, arrays, profile, json, csv, md;
 };
 enum { BATCH_TOKENS = 512 };
@@ -74,7 +74,8 @@ static const cli_option options[] = {
 
 #define LIST_MAX 64
 
-/* Parses a list such as "0,2048"; returns the number of values, or 0 if the text is not such a list. */
+/* Parses numbers separated by commas, such as "0,2048". Returns how many there are; 0 if the text is malformed or a
+ * number exceeds `most`. */
 static size_t parse_list(const char *text, uint32_t most, uint32_t list[LIST_MAX])
 {
     size_t n = 0;
@@ -91,14 +92,14 @@ static size_t parse_list(const char *text, uint32_t most, uint32_t list[LIST_MAX
     return 0;
 }
 
-/* ---- the call ------------------------------------------------------------------------------- */
+/* ---- models and tests ----------------------------------------------------------------------- */
 
 struct bench {
     cli_call *call;
     const struct bench_values *values;
     bench_model *models;
     size_t n_models;
-    const char *draft; /* as in bench_test, after its path was found */
+    const char *draft; /* as in bench_test, with the path that was found for a file */
     char draft_path[BENCH_PATH_BYTES];
     bench_test *tests;
     bench_result *results;
@@ -128,7 +129,8 @@ static whit_status make_models(struct bench *b, whit_error *error)
     return WHIT_OK;
 }
 
-/* Makes the models under mpirun: rank 0 first; then the other ranks find the models in the cache if they share it. */
+/* Makes the models under mpirun. Rank 0 makes them first, so that the other ranks find random models in the cache if
+ * they share it. */
 static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, whit_error *error)
 {
     uint8_t is_made = 1;
@@ -140,7 +142,8 @@ static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, w
     return ranks->rank ? make_models(b, error) : WHIT_OK;
 }
 
-/* Makes a test of every combination and, if requested, a second one with a stolen core. */
+/* Makes a test for every combination of model, depth and number of threads, for prompts and decoding; with --steal also
+ * a second one in which a core is busy. */
 static whit_status make_tests(struct bench *b, whit_error *error)
 {
     const struct bench_values *v = b->values;
@@ -202,7 +205,7 @@ static void free_bench(struct bench *b)
     free(b->results);
 }
 
-/* Runs one model on all ranks together under mpirun. */
+/* Measures one model on all ranks together, under mpirun. Returns an exit status. */
 static int run_ranks(struct bench *b, bench_form form, bool all)
 {
     const struct bench_values *v = b->values;

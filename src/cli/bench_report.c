@@ -136,7 +136,7 @@ static json_t *make_json(const bench_table *table, size_t row)
     return object;
 }
 
-/* Prints the profile with the longest times first. */
+/* Prints the profile of a result, longest times first. */
 static void print_profile(cli_call *call, const bench_result *r)
 {
     double all = 0;

@@ -90,7 +90,7 @@ void cli_chat_fail_error(cli_chat *chat, const whit_error *error)
     cli_chat_remember(chat, cli_fail_error(chat->call, error));
 }
 
-/* Handles Ctrl-C: it ends a script; at a terminal the chat continues. */
+/* Handles Ctrl-C: ends a script; at a terminal the chat continues. */
 static void interrupted(cli_chat *chat)
 {
     if (cli_input_is_terminal(chat->input) && cli_take_interrupt()) return;
@@ -127,7 +127,8 @@ static bool answer_once(cli_chat *chat)
     whit_answer answer = whit_answer_default();
     whit_error error;
     uint64_t seed;
-    flags.seed += (int64_t)chat->n_answers; /* the seed changes, so that a repeated question gets another answer */
+    flags.seed += (int64_t)chat->n_answers; /* another seed for each answer, so that a repeated question gets another
+                                             * answer */
     int opened = cli_stage_begin(chat->call, &chat->stage, NULL, 0);
     if (opened == CLI_OK) opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
     if (opened == CLI_OK) opened = cli_restart_grammar(chat->call, &chat->grammar);
@@ -166,7 +167,7 @@ static bool answer_once(cli_chat *chat)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-/* Reads the next line; false if the chat is over or the person pressed Ctrl-C. */
+/* Reads the next line; returns false if the chat has ended or the user pressed Ctrl-C. */
 static bool next_line(cli_chat *chat, const char *prompt, const char **line, size_t *n_bytes)
 {
     switch (cli_input_next(chat->input, prompt, line, n_bytes)) {
@@ -186,7 +187,7 @@ static bool next_line(cli_chat *chat, const char *prompt, const char **line, siz
     return false;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- calls of tools ------------------------------------------------------------------------- */
 
 #define REFUSED "error: the person did not allow this call"
 #define UNSEEN  "error: the call cannot be shown to the person, so it is not made"
@@ -220,7 +221,7 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
     const bool is_whole = json_is_object(arguments);
     json_decref(arguments);
-    if (!is_whole) { /* the call is malformed: cut off, or written by a small model */
+    if (!is_whole) { /* the arguments are not complete JSON: the answer was cut off, or the model is too small */
         whit_buf_append_str(result, "error: the arguments are not a JSON object");
         return true;
     }
@@ -232,7 +233,7 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
         cli_chat_tool_run(&chat->tools, call, result);
         return true;
     }
-    /* Input that was typed before the question is discarded, because it is not an answer. */
+    /* Input that was typed before the question appeared is discarded, because it cannot be meant as an answer. */
     if (kind == CLI_TOOL_ASKED && cli_input_is_terminal(chat->input)) (void)tcflush(STDIN_FILENO, TCIFLUSH);
     if (!next_line(chat, kind == CLI_TOOL_ASKED ? "run it? y, n, or its result: " : "its result: ", &line, &n))
         return false;
@@ -245,8 +246,8 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     return true;
 }
 
-/* Gives every call of the last answer a result. The result is false if the person ended the chat or the input ended;
- * the remaining calls are then refused. */
+/* Returns a result for every call of the last answer to the model. Returns false if the user or the end of input has
+ * ended the chat; the remaining calls then count as refused. */
 static bool answer_calls(cli_chat *chat)
 {
     whit_conversation *conversation = chat->talk.conversation;
@@ -369,7 +370,9 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     if (status == CLI_OK) status = cli_keep_resume(chat->call, &chat->keep, chat->talk.conversation);
     if (status != CLI_OK) return status;
     cli_fill_sampler(&chat->sampler, chat->talk.model);
-    if (chat->sampler.seed < 0) chat->sampler.seed = (uint32_t)whit_system_draw(); /* short enough to type */
+    if (chat->sampler.seed < 0)
+        chat->sampler.seed = (uint32_t)whit_system_draw(); /* 32 bits, so that the user can type
+                                                                                    * it */
     chat->input = cli_input_open(!values->no_history);
     if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "not enough memory for the lines typed");
     cli_input_words(chat->input, cli_chat_words);
@@ -381,8 +384,8 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     return CLI_OK;
 }
 
-/* Changes the sampling options from the advice of the previous model's authors to the advice of the next model's,
- * except options that the command line or /set changed. */
+/* If the options still have the values that the previous model's authors advise, replaces them by those that the next
+ * model's authors advise. Options from the command line or /set stay. */
 static void advise_sampler(cli_sampler_flags *now, const cli_sampler_flags *given, const whit_model *before,
                            const whit_model *next)
 {

@@ -14,53 +14,56 @@ typedef struct cli_chat {
     cli_input *input;
     cli_talk talk;
     cli_keep keep;
-    cli_stage stage; /* the stage of --program */
+    cli_stage stage; /* stages of the option --program */
     cli_chat_tools tools;
-    cli_grammar grammar; /* the grammar that every answer must match */
-    /* /set changes the settings below. */
-    cli_sampler_flags sampler; /* completely filled in, with the seed drawn */
+    cli_grammar grammar; /* grammar that every answer must follow */
+    /* /set can change these settings. */
+    cli_sampler_flags sampler; /* all options have values, including a seed that was drawn */
     whit_thinking thinking;
-    uint32_t n_thinking; /* most tokens of thinking; 0: no limit */
+    uint32_t n_thinking; /* maximum number of tokens in the thinking section; 0: no limit */
     bool verbose, wraps, has_markup;
-    int32_t n_tokens; /* -1: until the context is full */
+    int32_t n_tokens; /* maximum number of tokens per answer; -1: as many as the context allows */
     uint32_t n_draft;
     cli_list stops;
 
-    uint64_t n_answers; /* number of answers with this seed, each with its own random numbers */
-    bool over;          /* /bye or a signal ended the chat */
-    int status;         /* status of the first failure in a script */
+    uint64_t n_answers; /* number of answers so far; added to the seed for each answer */
+    bool over;          /* the chat has ended, by /bye, a signal or the end of input */
+    int status;         /* first exit status other than CLI_OK of a script */
 } cli_chat;
 
-/* Prints the greeting: the model's name and its abilities. */
+/* Prints the name of the model and what it can do. */
 void cli_chat_greet(const cli_chat *chat, const char *path);
 
-/* Runs a command: a line that begins with '/'. */
+/* Runs a command, which is a line that begins with '/'. */
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
-/* Returns whether the line is a word that ends other programs: exit, quit, :q. */
+/* Returns whether the line is a word that ends other programs, such as exit, quit or :q. */
 bool cli_chat_leaves(const char *line, size_t n_bytes);
-/* Lists the commands for completion by Tab; the list ends with NULL. */
+/* Words that Tab completes, with NULL at the end. */
 extern const char *const cli_chat_words[];
-/* Appends a message of the person and answers it; removes it if there is no answer. */
+/* Appends a message of the user and answers it; if there is no answer, removes the message. */
 void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes);
 
-/* Continues with another model: messages and settings stay, and the former model is closed. */
+/* Continues the chat with another model. Messages and settings stay; the previous model is closed. */
 void cli_chat_switch(cli_chat *chat, const char *name);
-/* Puts the last answer, or with "code" its last block of code, into the terminal's clipboard. */
+/* Puts the last answer into the terminal's clipboard; what: "code" for the last block of code in it, or "". */
 void cli_chat_copy(cli_chat *chat, char *what);
-/* Lets the person edit the last message in an editor, and answers it anew; without messages a new one. */
+/* Lets the user edit their last message in an editor, and answers it again. If there is no message, the user writes a
+ * new one. */
 void cli_chat_edit(cli_chat *chat, char *nothing);
 
-/* Loads a conversation. The result is CLI_OK or a status already reported. */
+/* Loads a conversation from a file. Returns CLI_OK, or a status that was already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);
 
-/* Answers the last message, and calls of tools after it; false if no answer was added to the messages. */
+/* Answers the last message; then answers the results of tool calls until there are none. Returns false if no answer was
+ * added to the messages. */
 bool cli_chat_answer(cli_chat *chat);
-/* Records changes of the messages in the session file. */
+/* Saves the messages to the session file, if there is one. */
 void cli_chat_keep_messages(cli_chat *chat);
-/* Reads up to the line that ends in """. `text` is what follows the opening """. The result is false, after a message,
- * if the input ends before. */
+/* Reads lines up to one that ends in """. `text` is the rest of the line after the opening """. If the input ends
+ * before, prints a message and returns false. */
 bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_buf *block);
-/* Keeps the first status other than CLI_OK for the end of a script; a person has seen the message. */
+/* Remembers the first status other than CLI_OK as the exit status of a script. At a terminal it is ignored, because the
+ * user has seen the message. */
 void cli_chat_remember(cli_chat *chat, int status);
 /* Reports a failure and remembers its status. */
 void cli_chat_fail(cli_chat *chat, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));

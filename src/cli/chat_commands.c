@@ -138,7 +138,7 @@ static void show_context(cli_chat *chat)
         cli_print(chat->call, whit_conversation_count(chat->talk.conversation) ? ", and all messages fit\n" : "\n");
 }
 
-/* Shows a message's text and calls; contents in parts are shown as JSON. */
+/* Prints the text and calls of a message. A content that is a list of parts is printed as JSON. */
 static void show_message(cli_chat *chat, const json_t *message)
 {
     const json_t *content = json_object_get(message, "content"), *calls = json_object_get(message, "tool_calls");
@@ -305,7 +305,7 @@ static void set_quiet(cli_chat *chat, const char *nothing)
     cli_note("stats: off");
 }
 
-/* Runs /format, which sets the form of every answer. */
+/* Runs /format, which sets the grammar that every answer must follow. */
 static void set_format(cli_chat *chat, const char *text)
 {
     cli_grammar wanted;
@@ -327,7 +327,7 @@ static void set_format(cli_chat *chat, const char *text)
     cli_note(form, is_off || is_json ? "" : text);
 }
 
-/* Lists the settings of other programs and the command line options that replace them. */
+/* Settings of other programs, and the command line options of whit that replace them. */
 static const struct {
     const char *name, *line;
 } elsewhere[] = {
@@ -398,7 +398,7 @@ static void set_parameter(cli_chat *chat, char *name)
     set_sampling(chat, name, value);
 }
 
-/* ---- the others ----------------------------------------------------------------------------- */
+/* ---- other commands ------------------------------------------------------------------------- */
 
 void cli_chat_keep_messages(cli_chat *chat)
 {
@@ -414,7 +414,7 @@ static void clear(cli_chat *chat, char *nothing)
     cli_note("the conversation begins anew");
 }
 
-/* Generates the last answer again; the previous answer stays until the new one is complete. */
+/* Generates the last answer again. If this gives no answer, the previous one stays. */
 static void answer_again(cli_chat *chat, char *nothing)
 {
     (void)nothing;
@@ -453,8 +453,7 @@ static void undo(cli_chat *chat, char *nothing)
     cli_note("took back the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 
-/* /read refuses larger files. The context is usually smaller, and a file that is too large for it is refused at the
- * answer. */
+/* Limit of /read. The context is usually smaller: a file that exceeds it is refused when it is answered. */
 enum { READ_BYTES_MAX = 4 << 20 };
 
 /* Makes a message from the words after a file's name, followed by the file. */
@@ -519,7 +518,7 @@ static void help(cli_chat *chat, char *nothing);
 
 static const struct {
     const char *name, *argument, *help;
-    void (*run)(cli_chat *chat, char *argument); /* argument is "" if it was not given */
+    void (*run)(cli_chat *chat, char *argument); /* argument: "" if it was not given */
 } commands[] = {
     {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict", set_parameter},
     {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set_parameter},

@@ -10,7 +10,7 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Makes the item of a parsed line. If the line is not an item, returns false and sets the reason. */
+/* Fills an item from item->object, a parsed line. If the line is not a valid item, returns false and sets *reason. */
 static bool read_item(cli_chat_item *item, const char **reason)
 {
     const char *prompt = json_string_value(json_object_get(item->object, "prompt"));
@@ -131,7 +131,7 @@ static bool keep_text(void *user, const char *text, size_t n_bytes)
     return whit_buf_append(user, text, n_bytes);
 }
 
-/* Returns the parameters of the tool with a name; *is_known tells whether there is such a tool. */
+/* Returns the schema of the parameters of the tool with this name, or NULL. *is_known: there is such a tool. */
 static const json_t *find_parameters(const json_t *tools, const char *name, bool *is_known)
 {
     size_t i;
@@ -173,7 +173,8 @@ static int judge_call(cli_call *call, const cli_chat_item *item, const char *pat
     return CLI_OK;
 }
 
-/* Judges the calls of the last answer; each call gets an empty result, so that the next call can be read. */
+/* Judges all calls of the last answer. Each call is given an empty result, because only then the next one can be
+ * read. */
 static int judge_calls(cli_call *call, const cli_chat_item *item, const char *path, whit_conversation *conversation,
                        cli_chat_answer *answer)
 {

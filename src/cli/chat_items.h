@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Handles chats as items of a measurement (compare, eval): they are read from lines of JSON, answered greedily, and
- * judged. */
+ * Declares chats as items of a measurement (whit compare, whit eval): they are read from lines of JSON, answered
+ * greedily, and judged. */
 #ifndef WHIT_CLI_CHAT_ITEMS_H
 #define WHIT_CLI_CHAT_ITEMS_H
 
@@ -8,57 +8,58 @@
 #include "cli/cli.h"
 #include "whit/conversation.h"
 
-/* Represents a line of the file: {"messages": [...], "tools": [...], "answer": TEXT, "calls": bool}, or {"prompt":
- * TEXT}. */
+/* A line of the file: {"messages": [...], "tools": [...], "answer": TEXT, "calls": bool}, or {"prompt": TEXT}. */
 typedef struct cli_chat_item {
     size_t line;
     json_t *object;
-    char *messages, *tools; /* JSON; tools NULL: no tools */
-    const char *wanted;     /* an answer is right if it has this text; NULL: not judged */
-    bool must_call;         /* "calls": true: a grammar constrains the answer to calls that follow the schema */
+    char *messages, *tools; /* JSON texts; tools: NULL if there are none */
+    const char *wanted;     /* an answer that contains this text is right; NULL: answers are not judged */
+    bool must_call;         /* value of "calls": the answer must consist of calls; a grammar makes them follow the
+                             * tools' schemas */
 } cli_chat_item;
 
 typedef struct cli_chat_items {
     cli_chat_item *items;
     size_t n;
-    bool has_tools, has_wanted; /* at least one item has tools; at least one item has a wanted text */
+    bool has_tools, has_wanted; /* at least one item has tools, or `wanted` */
 } cli_chat_items;
 
-/* Reads a file of items. The result is CLI_OK or a status already reported; free the items in every case. */
+/* Reads a file of items. Returns CLI_OK, or a status that was already reported; the caller frees the items in both
+ * cases. */
 int cli_chat_items_read(cli_call *call, const char *path, cli_chat_items *items);
 void cli_chat_items_free(cli_chat_items *items);
 
-/* Holds one answer; if zero-initialised, it is empty. */
+/* An answer to an item; zero-initialised, it is empty. */
 typedef struct cli_chat_answer {
-    whit_buf text; /* as the model writes it, with markers of calls and thinking */
-    whit_buf ids;  /* int32_t[]: ids of the prompt and of the answer, except the answer's last id */
+    whit_buf text; /* text of the answer as the model generates it, including markers of calls and thinking */
+    whit_buf ids;  /* array of int32_t: ids of the prompt and of the answer, without the last id of the answer */
     size_t n_prompt;
-    /* Counts all calls, the calls whose arguments are an object, and the calls for which the tool's schema holds. */
+    /* number of all calls, of those whose arguments are a JSON object, and of those that follow the tool's schema */
     uint32_t n_calls, n_parsed, n_valid;
-    bool is_right, is_held; /* contains the expected text; a grammar constrained its calls */
+    bool is_right, is_held; /* is_right: contains the wanted text; is_held: a grammar constrained the calls */
 } cli_chat_answer;
 void cli_chat_answer_free(cli_chat_answer *answer);
 
-/* Holds sums over chats; if zero-initialised, they are empty. */
+/* Sums over chats; zero-initialised, they are empty. */
 typedef struct cli_chat_tally {
-    size_t n;                          /* chats */
-    size_t n_wanted, n_right;          /* chats with a wanted text; right answers */
-    size_t n_tooled, n_calling;        /* chats with tools; answers that call */
-    size_t n_calls, n_parsed, n_valid; /* as in cli_chat_answer */
-    bool is_held;                      /* a grammar constrained calls */
+    size_t n;                          /* number of chats */
+    size_t n_wanted, n_right;          /* number of chats with a wanted text, and of right answers */
+    size_t n_tooled, n_calling;        /* number of chats with tools, and of answers with calls */
+    size_t n_calls, n_parsed, n_valid; /* sums of the same members of cli_chat_answer */
+    bool is_held;                      /* a grammar constrained the calls of some answer */
 } cli_chat_tally;
 
 void cli_chat_tally_add(cli_chat_tally *tally, const cli_chat_item *item, const cli_chat_answer *answer);
-/* Reports on stderr that a grammar constrained calls, if so. */
+/* If a grammar constrained calls, says so on stderr. */
 void cli_chat_tally_note(const cli_chat_tally *tally);
 
-/* Answers an item in a new conversation of the session, always with the likeliest token, at most n_tokens. The result
- * is CLI_OK or a status already reported. */
+/* Answers an item greedily, with at most n_tokens tokens, in a new conversation of the session. Returns CLI_OK, or a
+ * status that was already reported. */
 int cli_chat_items_answer(cli_call *call, const cli_chat_item *item, const char *path, const whit_model *model,
                           whit_session *session, const whit_chat_template *chat, uint32_t n_tokens,
                           cli_chat_answer *answer);
 
-/* Opens the model's own chat template, with tools described in words if it does not know tools. */
+/* Opens the model's own chat template. If it does not support tools, they are described in words. */
 int cli_chat_items_template(cli_call *call, const whit_model *model, whit_chat_template **chat);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements /copy and /edit, which move texts between a chat and other programs. */
+ * Implements /copy and /edit, which pass texts between a chat and other programs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 #include "base/items.h"
 #include "cli/external.h"
 
-/* xterm and similar terminals accept no longer sequences. */
+/* xterm and similar terminals accept no longer escape sequence than this text makes. */
 enum { CLIPBOARD_BYTES_MAX = 74994 };
 
-/* Returns the text of the last message with a role, or NULL. The text belongs to *message, which the caller releases
- * with json_decref. */
+/* Returns the text of the last message with this role; NULL if there is none. The text is part of *message, which the
+ * caller releases. */
 static const char *last_text(const cli_chat *chat, const char *role, json_t **message, size_t *n_bytes)
 {
     *message = NULL;
@@ -34,7 +34,8 @@ static const char *last_text(const cli_chat *chat, const char *role, json_t **me
 
 /* ---- /copy ------------------------------------------------------------------------------------------ */
 
-/* Returns the last block of code in a text without its marks; a block without an end extends to the end of the text. */
+/* Returns the last block of code in a text, without the lines that mark it, or NULL. A block that is not closed extends
+ * to the end of the text. */
 static const char *last_block(const char *text, size_t n_bytes, size_t *n_block)
 {
     const char *block = NULL, *begin = NULL, *end = text + n_bytes;
@@ -50,8 +51,8 @@ static const char *last_block(const char *text, size_t n_bytes, size_t *n_block)
     return block;
 }
 
-/* Returns the terminal's escape sequence that sets the clipboard (OSC 52), which works also over a connection to
- * another machine. */
+/* Returns the escape sequence that sets the terminal's clipboard (OSC 52); it also works if the terminal is on another
+ * machine. The caller frees it. */
 static char *clipboard_sequence(const char *text, size_t n_bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -75,8 +76,8 @@ void cli_chat_copy(cli_chat *chat, char *what)
     const char *text = last_text(chat, "assistant", &message, &n);
     char *plain = NULL;
     if (text && is_code) text = last_block(text, n, &n);
-    /* The answer is copied as it is shown: without control characters, which a shell may act on, and with hidden
-     * characters marked. */
+    /* The copied text is as it was shown: control characters, on which a shell may act, are removed, and hidden
+     * characters are marked. */
     if (text && n <= CLIPBOARD_BYTES_MAX && (plain = malloc(WHIT_PLAIN_ROOM(n))) != NULL) {
         whit_plain state = {.n_held = 0};
         size_t n_plain = whit_plain_text(&state, text, n, plain);
@@ -113,8 +114,8 @@ static bool is_blank(const whit_buf *text)
     return true;
 }
 
-/* Replaces the person's last message, if there is one, and answers the new message; restores the old messages if there
- * is no answer. */
+/* Replaces the user's last message (if has_before) and everything after it by `text`, and answers it. If there is no
+ * answer, restores the old messages. */
 static void answer_edited(cli_chat *chat, const whit_buf *text, bool has_before)
 {
     whit_conversation *conversation = chat->talk.conversation;
@@ -166,7 +167,7 @@ void cli_chat_edit(cli_chat *chat, char *nothing)
     if (before) whit_buf_append(&text, before, n);
     whit_status status =
         text.failed ? whit_fail_memory(&error, "a message", n) : cli_editor_text("message.md", &text, &is_done, &error);
-    (void)cli_take_interrupt(); /* Ctrl-C was meant for the editor */
+    (void)cli_take_interrupt(); /* an interrupt during the editor was meant for it */
     if (text.size_bytes && text.data[text.size_bytes - 1] == '\n') text.size_bytes--;
     const bool is_same = before && text.size_bytes == n && !memcmp(text.data, before, n);
     if (status != WHIT_OK)

@@ -13,16 +13,17 @@
 #include "base/plain.h"
 
 enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20, WORDS_MAX = 63, CANNOT_START = 127 };
-enum { END_MS = 10000 }; /* time for a program to end after it has closed its output */
+enum { END_MS = 10000 }; /* time for a program to exit after it has closed its output */
 
-/* ---- the list ------------------------------------------------------------------------------- */
+/* ---- the list of tools ---------------------------------------------------------------------- */
 
 static const char *name_of(const json_t *tool)
 {
     return json_string_value(json_object_get(json_object_get(tool, "function"), "name"));
 }
 
-/* Moves a tool's command, which the model must not see, to the list of commands. */
+/* Moves the command from a tool's description to the list of commands, because the model must not see it. Returns false
+ * if the command is malformed. */
 static bool take_command(cli_chat_tools *tools, json_t *tool)
 {
     json_t *command = json_object_get(tool, "command");
@@ -104,7 +105,7 @@ int cli_chat_tools_offer(cli_call *call, const cli_chat_tools *tools, whit_conve
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running tools -------------------------------------------------------------------------- */
 
 cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name)
 {
@@ -129,7 +130,7 @@ bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation
     return ok && (!command || whit_buf_append_str(text, "\n"));
 }
 
-/* Writes as much of the input as the program accepts; closes the pipe after the last byte or an error. */
+/* Writes as much of the input as the program accepts now. Closes the pipe after the last byte or an error. */
 static void write_input(whit_piped *child, const char *bytes, size_t n_bytes, size_t *n_written)
 {
     while (child->in >= 0 && *n_written < n_bytes) {
@@ -141,7 +142,8 @@ static void write_input(whit_piped *child, const char *bytes, size_t n_bytes, si
     whit_piped_close_input(child);
 }
 
-/* Writes the program's input and reads its output up to the limit; false if cancelled or out of memory. */
+/* Writes the program's input and reads its output until it ends; output beyond RESULT_BYTES_MAX is dropped. Returns
+ * false if cancelled or out of memory. */
 static bool exchange(whit_piped *child, const char *input, size_t n_bytes, whit_buf *result)
 {
     char part[4096];

@@ -39,9 +39,9 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- subjects ------------------------------------------------------------------------------- */
+/* ---- models --------------------------------------------------------------------------------- */
 
-/* Reads the sketch of the calibration text that is stored in a model's file. */
+/* Reads the sketch of the calibration text, which a compressed model's file contains. */
 static void read_sketch(cli_subject *subject)
 {
     whit_value value;
@@ -65,7 +65,7 @@ static int open_subject(cli_comparison *c, const struct compare_values *values, 
     read_sketch(subject);
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
     wanted.n_ctx_tokens = c->n_ctx;
-    /* By default, windows are short and chats are as long as the model's context. */
+    /* Without -c, windows of text are short, but chats have the model's usual context. */
     if (values->chats && !values->session.n_ctx) {
         const uint32_t n_usual = cli_usual_context(subject->model);
         if (n_usual > c->n_ctx) wanted.n_ctx_tokens = n_usual;
@@ -90,7 +90,8 @@ static void close_subjects(cli_comparison *c)
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-/* Scores the predictions of a slice from the logits of tokens [done, done + n_slice) of n. */
+/* Scores the predictions within a slice: the logits of tokens [done, done + n_slice) of the window's n tokens. Returns
+ * false on a non-finite value. */
 static bool score_slice(cli_comparison *c, const whit_step_token *tokens, size_t done, size_t n_slice, size_t n)
 {
     const size_t n_vocab = whit_model_vocab_size(c->subjects[0].model);
@@ -109,7 +110,7 @@ static bool score_slice(cli_comparison *c, const whit_step_token *tokens, size_t
     return true;
 }
 
-/* Returns the sums of the predictions in a score since its state `before`. */
+/* Returns the sums over the predictions that were added to a score since its state `before`. */
 static cli_unit unit_since(const cli_score *score, const cli_score *before)
 {
     cli_unit unit = {.n = (double)(score->n - before->n),
@@ -153,8 +154,8 @@ void cli_compare_clear(cli_comparison *c)
     }
 }
 
-/* Sets, for each model file, the share of a text that lies in passages of the text that the file was made with; -1 if
- * unknown. */
+/* For each model file, sets the share of a text that also occurs in the text from which the file was made; -1 if this
+ * is unknown. */
 static void find_overlaps(const cli_comparison *c, const cli_text *text, double *overlaps)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -175,7 +176,7 @@ static int score_text(cli_comparison *c, const char *path, double *overlaps)
     if (status == CLI_OK)
         status = cli_tokenize(c->call, c->subjects[0].model, text.data, text.size_bytes, true, false, &ids, &n_ids);
     if (status == CLI_OK) find_overlaps(c, &text, overlaps);
-    /* The last, shorter window counts too, unless only the second halves of windows count. */
+    /* A last, shorter window also counts, unless only the second half of each window counts. */
     size_t n_windows = n_ids / c->n_ctx + (c->all && n_ids % c->n_ctx > 1);
     if (c->n_chunks && n_windows > c->n_chunks) n_windows = c->n_chunks;
     if (status == CLI_OK && !n_windows)
@@ -225,7 +226,7 @@ static int run_compare(cli_call *call)
     if (!values->texts.n && !values->copies && !values->chats)
         return cli_fail(call, CLI_USAGE, "no text given: -f %s, --copies TEXT or --chat FILE",
                         call->n_operands > 2 ? call->operands[call->n_operands - 1] : "TEXT");
-    const uint32_t least = 2u + !values->all; /* a shorter window has no token to score */
+    const uint32_t least = 2u + !values->all; /* minimum number of tokens in a window that has any token to score */
     if (c.n_ctx < least) return cli_fail(call, CLI_USAGE, "a window (-c) needs at least %u tokens", least);
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < call->n_operands; i++)

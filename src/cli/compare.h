@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares what the files of whit compare share. The verb and its windows of text are in compare.c, tables in
+ * Declares what the files of whit compare share: the verb and its windows of text are in compare.c, tables in
  * compare_report.c, copied passages in compare_copies.c, chats in compare_chat.c. */
 #ifndef WHIT_CLI_COMPARE_H
 #define WHIT_CLI_COMPARE_H
@@ -9,61 +9,63 @@
 #include "cli/interval.h"
 #include "cli/score.h"
 
-/* Holds sums over a window, or over another unit of a measurement. */
+/* Sums over a unit of a measurement, such as a window of text or a chat. */
 typedef struct cli_unit {
-    double n;         /* predictions */
-    double kl;        /* divergence from the original */
-    double log_ratio; /* log-likelihood of the original less this model's */
-    double n_same;    /* equal first choices */
-    double n_right;   /* number of predictions whose likeliest token was right; also counted for the original */
+    double n;         /* number of predictions */
+    double kl;        /* sum of the divergences from the original */
+    double log_ratio; /* log-likelihood of the original minus that of this model */
+    double n_same;    /* number of predictions with the same likeliest token as the original */
+    double n_right;   /* number of predictions whose likeliest token is the text's; the original has these, too */
 } cli_unit;
 
 typedef struct cli_subject {
     const char *path;
     whit_model *model;
     whit_session *session;
-    whit_chat_template *chat; /* NULL without chats */
+    whit_chat_template *chat; /* NULL unless chats are compared */
     cli_score score;
-    whit_buf units; /* cli_unit[] of the current text, or chats */
+    whit_buf units; /* array of cli_unit for the current text, or for the chats */
     whit_sketch sketch;
-    bool has_sketch; /* the file records its calibration text */
+    bool has_sketch; /* the file contains a sketch of its calibration text */
 } cli_subject;
 
 enum { CLI_SUBJECTS_MAX = 33 };
 
 typedef struct cli_comparison {
     cli_call *call;
-    cli_subject subjects[CLI_SUBJECTS_MAX]; /* the original is the first */
+    cli_subject subjects[CLI_SUBJECTS_MAX]; /* the models; the first one is the original */
     size_t n;
-    uint32_t n_ctx, n_batch; /* tokens in a window; in a step */
-    uint32_t n_chunks;       /* windows of each text at most; 0: all */
-    int32_t bos;             /* token that begins each window; -1: no such token */
+    uint32_t n_ctx, n_batch; /* tokens per window, and per step */
+    uint32_t n_chunks;       /* maximum number of windows per text; 0: all */
+    int32_t bos;             /* token at the beginning of each window; -1: none */
     bool all, json;
 } cli_comparison;
 
-/* Runs one window of n tokens through all models, a slice at a time, and adds a unit to each. A prediction counts if
- * the token before it wants logits. The original's units have only `n` and `n_right`. The result is CLI_OK or a status
- * already reported. */
+/* Runs one window of n tokens through all models, a slice at a time, and adds a unit to each model. The prediction
+ * after a token counts if the token wants logits. The original's units have only `n` and `n_right`. Returns CLI_OK, or
+ * a status that was already reported. */
 int cli_compare_window(cli_comparison *c, const whit_step_token *tokens, size_t n);
-void cli_compare_clear(cli_comparison *c); /* forgets scores and units */
+void cli_compare_clear(cli_comparison *c); /* clears all scores and units */
 
-/* Reports a text: rows of all files, with intervals over windows and, if there are several, differences from the first
- * file. `overlaps` has a share for each subject, or -1. Appends to `texts`. */
+/* Reports a text: a row for each compressed model, with intervals over windows and, if there are several models, the
+ * differences from the first one. overlaps: for each model, the share that find_overlaps has set, or -1. Appends the
+ * report to `texts`. */
 int cli_compare_report(cli_comparison *c, const char *text, const double *overlaps, json_t *texts);
-/* Prints, for several texts, the divergence on each text beside that on the first. Sets "beside" in the later texts. */
+/* If there are several texts, prints the divergence on each text as a multiple of that on the first, and adds it to the
+ * later texts as "beside". */
 void cli_compare_beside(cli_comparison *c, json_t *texts);
 
-/* Returns the mean per prediction over the units of a subject, of the member at this offset; less the mean of `other`
- * if that is not NULL. */
+/* Returns the mean per prediction, over a model's units, of the member at this offset; if `other` is not NULL, minus
+ * that model's mean. */
 cli_interval cli_compare_interval(const cli_subject *subject, const cli_subject *other, size_t offset);
 
-/* Measures copies of passages in a text (docs/use/compression.md). */
+/* Measures how well copies of passages in a text are predicted (docs/use/compression.md). Returns an exit status. */
 int cli_compare_copies(cli_comparison *c, const char *path, json_t *report);
-/* Measures answers to chats. */
+/* Measures the answers to the chats of a file, each of at most n_tokens tokens. Returns an exit status. */
 int cli_compare_chats(cli_comparison *c, const char *path, uint32_t n_tokens, json_t *report);
 
-enum { CLI_COMPARE_NAME = 17 }; /* columns of a file's name */
-/* Begins a row of at most 80 columns; a long name gets a line of its own. */
+enum { CLI_COMPARE_NAME = 17 }; /* width of the column for a file's name */
+/* Begins a row of a table, in which all rows fit into 80 columns: a name that is too long gets a separate line. */
 void cli_compare_begin_row(cli_call *call, const char *path);
 
 #endif

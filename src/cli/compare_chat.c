@@ -10,12 +10,12 @@
 #include "base/items.h"
 #include "cli/chat_items.h"
 
-/* Holds the sums over the chats for one model. */
+/* Sums over the chats for one model. */
 struct chat_sums {
     cli_chat_tally tally;
-    size_t n_equal;    /* number of texts equal to the original's */
-    whit_buf prefixes; /* cli_unit[]: n_same is the share of the original's tokens before the first difference, n_right
-                        * whether the answer is right */
+    size_t n_equal;    /* number of answers with the same text as the original's */
+    whit_buf prefixes; /* array of cli_unit, one for each chat. n_same: share of the original's tokens before the first
+                        * difference; n_right: whether the answer is right */
 };
 
 struct chat_run {
@@ -27,7 +27,8 @@ struct chat_run {
     json_t *answers;
 };
 
-/* Returns the number of tokens before the answers differ; *n_all is the number of the original's tokens. */
+/* Returns how many of the original's tokens precede the first difference; *n_all: the number of the original's
+ * tokens. */
 static size_t find_difference(const cli_chat_answer *original, const cli_chat_answer *other, size_t *n_all)
 {
     const int32_t *a = WHIT_ITEMS(const int32_t, &original->ids), *b = WHIT_ITEMS(const int32_t, &other->ids);
@@ -44,7 +45,7 @@ static bool is_equal_text(const cli_chat_answer *a, const cli_chat_answer *b)
     return a->text.size_bytes == b->text.size_bytes && !memcmp(a->text.data, b->text.data, a->text.size_bytes);
 }
 
-/* Adds the answers to the sums; false if out of memory. */
+/* Adds the answers of all models to one chat to the sums; returns false if memory runs out. */
 static bool add_answers(struct chat_run *run, const cli_chat_item *item, const cli_chat_answer *answers)
 {
     bool ok = true;
@@ -63,7 +64,7 @@ static bool add_answers(struct chat_run *run, const cli_chat_item *item, const c
     return ok;
 }
 
-/* Makes a JSON string of a text; bytes that are not UTF-8 become U+FFFD, as in paths. */
+/* Makes a JSON string of an answer's text; bytes that are not UTF-8 become U+FFFD. */
 static json_t *text_to_json(const cli_chat_answer *answer)
 {
     return cli_json_path(whit_chars(&answer->text));
@@ -86,7 +87,8 @@ static void keep_answers(struct chat_run *run, const cli_chat_item *item, const 
                                     text_to_json(&answers[0]), "files", files));
 }
 
-/* Runs all models on the original's answer. */
+/* Runs all models on the chat with the original's answer, so that they score each of its tokens. Returns an exit
+ * status. */
 static int read_answer(cli_comparison *c, const cli_chat_answer *answer)
 {
     const int32_t *ids = WHIT_ITEMS(const int32_t, &answer->ids);
@@ -116,14 +118,15 @@ static int ask_item(struct chat_run *run, const cli_chat_item *item)
     return status;
 }
 
-/* ---- report --------------------------------------------------------------------------------- */
+/* ---- the report ----------------------------------------------------------------------------- */
 
 static cli_interval percent_of(size_t n_right, size_t n)
 {
     return cli_interval_scale(cli_interval_share(n_right, n), 100);
 }
 
-/* Returns the mean over chats; if `other` is given, the mean of the differences from the original's values. */
+/* Returns the mean over chats in per cent of the member at this offset; if `other` is not NULL, the mean of the
+ * differences from its values. */
 static cli_interval mean_of(const struct chat_sums *sums, const struct chat_sums *other, size_t offset)
 {
     const cli_subject subject = {.units = sums->prefixes}, base = {.units = other ? other->prefixes : (whit_buf){0}};
@@ -155,7 +158,7 @@ static json_t *make_row(const struct chat_run *run, size_t i)
     return row;
 }
 
-/* Lists the columns of the table. */
+/* Columns of the table. */
 static const struct {
     const char *key, *title;
     int decimals;

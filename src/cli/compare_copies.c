@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit compare --copies, which measures how far back models see.
- *
- * A window is a piece of the text followed by a copy of PASSAGE tokens that occur in the piece at some depth. A model
- * that still sees the passage continues the copy: after CUE tokens of the copy, each further token counts if the model
- * finds it the likeliest. */
+ * Implements whit compare --copies, which measures how far back models use the text.
+ * | A window is a piece of the text, followed by a copy of PASSAGE tokens from some depth of the piece. A model that
+ * can still attend to the passage continues the copy: after the first CUE tokens of the copy, each further token counts
+ * as right if the model finds it the likeliest. */
 #include "cli/compare.h"
 
 #include <stdlib.h>
@@ -12,8 +11,8 @@
 
 enum { PASSAGE = 32, CUE = 8, DEPTHS = 5, WINDOW_MIN = 4 * PASSAGE };
 
-/* Returns where the passage of a depth begins: depth 0 is the beginning of the window, DEPTHS - 1 lies directly before
- * the copy. */
+/* Returns the index of the first token of the passage for a depth: depth 0 is at the beginning of the window, depth
+ * DEPTHS - 1 immediately before the copy. */
 static size_t passage_begin(size_t n_piece, size_t depth)
 {
     return (n_piece - PASSAGE) * depth / (DEPTHS - 1);
@@ -25,7 +24,7 @@ static int measure_window(cli_comparison *c, const int32_t *ids, whit_step_token
     for (size_t depth = 0; depth < DEPTHS; depth++) {
         for (size_t i = 0; i < n_piece; i++) tokens[i] = (whit_step_token){.id = ids[i]};
         if (c->bos >= 0) tokens[0].id = c->bos;
-        /* If the window begins with BOS, the first passage begins after it. */
+        /* If the window begins with BOS, the first passage starts after it. */
         const size_t from = passage_begin(n_piece, depth) + (depth == 0 && c->bos >= 0);
         for (size_t i = 0; i < PASSAGE; i++)
             tokens[n_piece + i] = (whit_step_token){.id = tokens[from + i].id, .want_logits = i + 1 >= CUE};
@@ -35,7 +34,7 @@ static int measure_window(cli_comparison *c, const int32_t *ids, whit_step_token
     return CLI_OK;
 }
 
-/* Returns the units of one depth, which are every DEPTHS-th unit. */
+/* Returns the units of one depth; there are DEPTHS units per window, in the order of depths. */
 static cli_subject pick_depth(const cli_subject *subject, size_t depth)
 {
     cli_subject picked = {.path = subject->path};
@@ -50,7 +49,8 @@ static cli_interval find_right(const cli_subject *subject, const cli_subject *ot
     return cli_interval_scale(cli_compare_interval(subject, other, offsetof(cli_unit, n_right)), 100);
 }
 
-/* Sums each window over all depths, because only windows are independent of each other. */
+/* Returns one unit per window, the sum over all depths, because only different windows are independent of each
+ * other. */
 static cli_subject join_depths(const cli_subject *subject)
 {
     cli_subject joined = {.path = subject->path};

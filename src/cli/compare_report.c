@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the results of whit compare: rows of files, intervals, differences in pairs, and texts beside each other. */
+ * Prints the results of whit compare: a row for each file, intervals, paired differences, and a comparison of several
+ * texts. */
 #include "cli/compare.h"
 
 #include <math.h>
@@ -11,8 +12,8 @@
 #include "hub/choose.h"
 #include "runtime/model.h"
 
-/* If at least this share of a text occurs in the text that a file was made with, the report names the file. Parts of
- * one book have fewer passages of 48 bytes in common. */
+/* If at least this share of a text also occurs in the text from which a file was made, the report warns about it.
+ * Different parts of one book have fewer passages of 48 bytes in common. */
 static const double OVERLAP_NAMED = 0.02;
 
 static int by_size(const void *a, const void *b)
@@ -21,8 +22,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the bytes on disk of a model, including further parts of an .ndf; for a folder or a GGUF in parts, the bytes
- * of its conversion. */
+/* Returns the bytes of a model on disk, including all parts of an .ndf. If the source is a folder or a GGUF in several
+ * parts, returns the bytes of its converted copy. */
 static uint64_t file_bytes(const whit_model *model, const char *words)
 {
     char path[CLI_PATH_BYTES];
@@ -77,14 +78,15 @@ cli_interval cli_compare_interval(const cli_subject *subject, const cli_subject 
 
 #define INTERVAL(subject, other, member) cli_compare_interval(subject, other, offsetof(cli_unit, member))
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows and tables ------------------------------------------------------------------------ */
 
 static json_t *make_row(const cli_comparison *c, cli_subject *s, double overlap)
 {
     cli_score *score = &s->score;
     const double n = (double)score->n;
     cli_interval ratio = cli_interval_exp(INTERVAL(s, NULL, log_ratio)), kl = INTERVAL(s, NULL, kl);
-    /* The values equal the output of `whit perplexity` bit by bit, because sums are over tokens, not over windows. */
+    /* These values are computed over tokens and not over windows, so that they equal those of `whit perplexity` bit by
+     * bit. */
     ratio.value = exp((score->sum - score->base_sum) / n);
     kl.value = 0;
     for (size_t i = 0; i < score->n; i++) kl.value += score->divergences[i];
@@ -134,7 +136,7 @@ static void print_row(cli_call *call, const char *path, const json_t *row)
                   cli_interval_read_half(row, "top1"));
 }
 
-/* Prints the differences from the first compressed model, in pairs of windows. */
+/* Prints the differences of the further models from the first compressed model, paired by window. */
 static void print_pairs(const cli_comparison *c, const json_t *rows)
 {
     cli_print(c->call, "against %s, window by window: KL mean, top-1 %%\n", c->subjects[1].path);
@@ -176,7 +178,7 @@ int cli_compare_report(cli_comparison *c, const char *text, const double *overla
     return CLI_OK;
 }
 
-/* ---- texts beside each other ------------------------------------------------------------------ */
+/* ---- several texts ---------------------------------------------------------------------------- */
 
 static cli_interval read_interval(const json_t *row, const char *key)
 {

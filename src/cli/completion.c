@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-/* Prints text in a shell's single quotes; ' becomes '\''. */
+/* Prints text in single quotes for a shell; each ' becomes '\''. */
 static void quoted(cli_call *call, const char *text)
 {
     cli_print(call, "'");
@@ -33,7 +33,7 @@ static void words_of(cli_call *call, const char *choice)
     for (; *choice; choice++) cli_write(call, *choice == '|' ? " " : choice, 1);
 }
 
-/* Prints the verbs that take a model as operand, with `between` between them. */
+/* Prints the names of the verbs whose operand is a model or a file, separated by `between`. */
 static void model_verbs(cli_call *call, const char *between)
 {
     bool first = true;
@@ -46,8 +46,8 @@ static void model_verbs(cli_call *call, const char *between)
     }
 }
 
-/* Prints, for each verb whose operand has words: texts[0], the verb's name, texts[1], the operand's position among the
- * words of the line (`n_before` for the verb's first operand), texts[2], the words, texts[3]. */
+/* For each verb with words for an operand, prints texts[0], the verb's name, texts[1], the operand's position in the
+ * command line, texts[2], the words and texts[3]. n_before: position of a verb's first operand. */
 static void operand_words(cli_call *call, const char *const texts[4], unsigned n_before)
 {
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {

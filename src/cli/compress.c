@@ -37,9 +37,9 @@ struct compress_values {
 static const struct compress_values defaults = {
     .method = WHIT_COMPRESS_FULL, .max_tokens = CLI_CALIB_TOKENS, .tune_rate = 1e-4f};
 static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const embeddings[] = {"i8", "i4", "f16"};
-/* Lists the matrices that b1 stores as t within its budget; they are a fifth to a quarter of the weights. */
+/* Matrices that b1 stores with codec t within its budget of bits; they are a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
-/* Lists the options that --bits replaces. */
+/* Options that cannot be combined with --bits, because it chooses their values. */
 static const char *const by_budget[] = {"--codec",  "--mixed",    "--pure",  "--group",
                                         "--scales", "--outliers", "--plane", "--rank"};
 enum { BY_BUDGET = sizeof by_budget / sizeof *by_budget };
@@ -129,9 +129,9 @@ static const cli_option options[] = {
 struct listener {
     cli_call *call;
     bool verbose;
-    json_t *matrices; /* NULL without --json */
-    json_t *choice;   /* lines of a budget's choice; NULL without a budget or --json */
-    whit_buf *rows;   /* rows of the page; NULL without --report */
+    json_t *matrices; /* list for --json; NULL without it */
+    json_t *choice;   /* lines about the codecs that a budget has chosen; NULL without a budget or --json */
+    whit_buf *rows;   /* rows for the page; NULL without --report */
     double seconds;   /* time of the compression, without tuning */
     _Atomic uint64_t multiply_adds;
 };
@@ -169,7 +169,8 @@ static void on_matrix(void *user, const whit_compress_report *r)
                   r->rotated ? ", rotated" : "");
 }
 
-/* Prints the choice of a budget: the summary and, with -v, a line for each matrix. */
+/* Prints the codecs that a budget has chosen: a summary and, with -v, one line per matrix. With --json, collects the
+ * lines. */
 static void on_choice(void *user, const char *text)
 {
     struct listener *listener = user;
@@ -184,9 +185,10 @@ static void on_choice(void *user, const char *text)
     }
 }
 
-enum { SAMPLED = 32768 }; /* tokens that the model generates if neither a text nor their number is given */
+enum { SAMPLED = 32768 }; /* number of sampled tokens if neither a text nor --sample is given */
 
-/* Reads the ids of the given text and the text's sketch. */
+/* Reads the given calibration texts as token ids, with their sketch, and appends tokens that the model itself generates
+ * (--sample, or if no text is given). Returns an exit status. */
 static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids,
                      whit_sketch *sketch)
 {
@@ -216,7 +218,7 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
     return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Writes the command of the file's metadata; `o` has the ids of the calibration text. */
+/* Writes the command line for the file's metadata. `o` has the token ids of the calibration text. */
 static bool record_command(const cli_call *call, const whit_compress_options *o, whit_buf *command)
 {
     const struct compress_values *v = call->values;
@@ -234,9 +236,9 @@ static bool record_command(const cli_call *call, const whit_compress_options *o,
 }
 
 /* ---- tuning ----------------------------------------------------------------------------------------
- * The untuned file and the trainer's checkpoint lie beside OUT until the tuned file is written. */
+ * Until the tuned file is written, the untuned file and the trainer's checkpoint are beside OUT. */
 
-enum { TUNE_ROWS = 1024 }; /* rows per step of training */
+enum { TUNE_ROWS = 1024 }; /* tokens per training step */
 
 struct tune_paths {
     char untuned[CLI_PATH_BYTES], work[CLI_PATH_BYTES], checkpoint[CLI_PATH_BYTES];
@@ -250,7 +252,8 @@ static bool find_paths(const struct compress_values *v, struct tune_paths *paths
     return n > 0 && (size_t)n < sizeof paths->untuned;
 }
 
-/* Cuts the calibration text into windows, which begin with the model's beginning-of-text id if it has such an id. */
+/* Appends the calibration text to `ids`; if the model has a beginning-of-text token, in windows that begin with it.
+ * Returns false if memory runs out. */
 static bool begin_windows(const whit_compress_options *o, uint32_t window, whit_buf *ids)
 {
     size_t step = o->bos >= 0 ? window - 1 : o->n_ids;
@@ -358,18 +361,18 @@ static int write_page(cli_call *call, const struct compress_values *v, const whi
     whit_status made = WHIT_OK;
     if (!o->n_ids &&
         whit_tokenize(original, opening, sizeof opening - 1, false, false, ids, 64, &n_ids, NULL) != WHIT_OK)
-        n_ids = 0; /* without a tokenizer there are no samples */
+        n_ids = 0; /* without a tokenizer the page has no samples */
     const int32_t *sample = o->n_ids ? o->ids : ids;
     made = cli_compress_page_sample(&page, original, compressed, sample, o->n_ids || n_ids < 64 ? n_ids : 64, &error);
     if (made == WHIT_OK) made = cli_compress_page_write(&page, v->page, &error);
-    page.matrices = (whit_buf){0}; /* the caller owns the matrices */
+    page.matrices = (whit_buf){0}; /* the caller frees the matrices */
     cli_compress_page_free(&page);
     whit_model_close(compressed);
     whit_model_close(original);
     return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Reports on the written model, with the same counts as `whit inspect`. */
+/* Reports on the written model, with the bits per weight that `whit inspect` shows. */
 static int report_result(cli_call *call, const struct compress_values *v, const struct listener *listener)
 {
     whit_error error;
@@ -392,7 +395,7 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
     return CLI_OK;
 }
 
-/* Reports an interruption, and whether the run left finished layers that --resume can reuse. */
+/* Reports that the run was interrupted, and whether it has left finished layers that --resume can reuse. */
 static int fail_interrupted(cli_call *call, const char *work)
 {
     if (access(work, F_OK) == 0)
@@ -400,7 +403,7 @@ static int fail_interrupted(cli_call *call, const char *work)
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
 }
 
-/* Reports a failed write, for example on a full disk, and the finished layers to resume from. */
+/* Reports a failed write, for example on a full disk, and where the finished layers for --resume are. */
 static int fail_written(cli_call *call, const char *work, const whit_error *error)
 {
     if (error->status != WHIT_ERROR_IO || access(work, F_OK)) return cli_fail_error(call, error);
@@ -408,7 +411,8 @@ static int fail_written(cli_call *call, const char *work, const whit_error *erro
                     work);
 }
 
-/* Refuses outputs that would replace an input, names that promise another format, and texts that are not text files. */
+/* Refuses outputs that would replace an input, output names with the suffix of another format, and calibration files
+ * that are not text. */
 static int check_files(cli_call *call, const struct compress_values *v)
 {
     const cli_named_file outputs[] = {{"-o", v->output}, {"--report", v->page}};
@@ -424,8 +428,8 @@ static int check_files(cli_call *call, const struct compress_values *v)
     return status == CLI_OK ? cli_check_output(call, v->page, CLI_OUTPUT_PAGE) : status;
 }
 
-/* Warns if the layers already have fewer than six bits, because the loss of their own rounding stays and the loss of
- * this rounding is added to it. */
+/* Warns if the layers already have fewer than six bits per weight: the loss of that rounding remains, and the loss of
+ * this one is added. */
 static void note_rounded(const whit_source *source)
 {
     for (uint32_t i = 0; i < source->n_tensors; i++) {
@@ -456,7 +460,8 @@ static int run_compress(cli_call *call)
     whit_buf rows = {0}, command = {0};
     uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
-    whit_malloc_map_from(1 << 20); /* arrays of a matrix are mapped; otherwise memory grows with each layer */
+    whit_malloc_map_from(1 << 20); /* maps large arrays, such as those of a matrix, separately; otherwise the process
+                                    * grows with each layer */
     if (!v->output) return cli_fail(call, CLI_USAGE, "no output given: -o OUT.ndf");
     if (!find_paths(v, &paths))
         return cli_fail(call, CLI_USAGE, "-o: the output's path is too long, over about 4,000 bytes");
@@ -562,7 +567,7 @@ static int run_compress(cli_call *call)
     const char *output = tuned ? paths.untuned : v->output;
     if (status == CLI_OK && whit_compress(&source, &o, output, NULL, &error) != WHIT_OK)
         status = *cli_cancelled() ? fail_interrupted(call, paths.work) : fail_written(call, paths.work, &error);
-    if (status != CLI_OK && ranks) cli_ranks_end(true); /* the other ranks wait for this one, and so must be ended */
+    if (status != CLI_OK && ranks) cli_ranks_end(true); /* the other ranks wait for this one and would never end */
     listener.seconds = (double)(whit_now_ns() - solve_ns) / 1e9;
     cli_progress_end();
     if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);

@@ -19,7 +19,8 @@ static bool keep_text(void *user, const char *text, size_t n_bytes)
     return whit_buf_append(user, text, n_bytes);
 }
 
-/* Returns a copy of the text in UTF-8 without escape sequences of a terminal; NULL if out of memory. */
+/* Returns a copy of the text as UTF-8 in which control characters are replaced, and frees the buffer; NULL if memory
+ * runs out. */
 static char *own_text(whit_buf *text)
 {
     char *plain = text->failed ? NULL : malloc(WHIT_PLAIN_ROOM(text->size_bytes));
@@ -87,7 +88,7 @@ whit_status cli_compress_page_sample(cli_compress_page *page, const whit_model *
         WHIT_TRY(text_of(original, prompt + begin, n, &sample->prompt, error));
         WHIT_TRY(write_after(original, prompt, n + begin, &sample->before, error));
         WHIT_TRY(write_after(compressed, prompt, n + begin, &sample->after, error));
-        if (n == n_ids) break; /* the text is too short for a second sample */
+        if (n == n_ids) break; /* the text is only long enough for one sample */
     }
     return WHIT_OK;
 }
@@ -102,7 +103,7 @@ void cli_compress_page_free(cli_compress_page *page)
     whit_buf_free(&page->matrices);
 }
 
-/* ---- pictures ------------------------------------------------------------------------------- */
+/* ---- charts --------------------------------------------------------------------------------- */
 
 static size_t count(const cli_compress_page *page)
 {
@@ -172,8 +173,8 @@ static void put_bars(const cli_compress_page *page, whit_buf *out, measure_fn *o
     }
 }
 
-/* Draws a bar for each matrix in order; shades tell layers apart. The bars of `before` (may be NULL) are in the
- * background. */
+/* Draws a bar for each matrix, in order; the shade alternates from layer to layer. If `before` is not NULL, its bars
+ * are drawn in the background. */
 static void put_chart(const cli_compress_page *page, whit_buf *out, const char *title, measure_fn *of,
                       measure_fn *before)
 {

@@ -55,7 +55,7 @@ static const cli_option options[] = {
 struct listener {
     cli_call *call;
     bool verbose;
-    json_t *tensors; /* NULL without --json */
+    json_t *tensors; /* list for --json; NULL without it */
     uint64_t total_bytes;
     uint32_t n_ternary;
 };
@@ -86,7 +86,7 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
                   report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
 }
 
-/* Returns whether the conversion keeps every codec and writes one file, and no JSON is wanted. */
+/* Returns whether no option changes codecs, metadata, the number of files or the form of output. */
 static bool is_plain(const struct convert_values *values)
 {
     return !values->ternary && !values->embd && !values->head && !values->split_mb && !values->family &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit convert --for MODEL, which writes a LoRA adapter, or an adapter of whit's own, to a file of its own
- * or into the model's file. */
+ * Implements whit convert --for MODEL, which writes a LoRA adapter, or an adapter in whit's own format, to a separate
+ * file or into the model's file. */
 #include "cli/convert_adapter.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ bool cli_is_adapter(const char *path)
     return true;
 }
 
-/* Copies the adapter's image from one of whit's own files. */
+/* Appends the image of the adapter in one of whit's own files to `image`. */
 static whit_status read_own(const char *path, whit_buf *image, whit_error *error)
 {
     whit_ndf *file;
@@ -39,7 +39,7 @@ static whit_status read_own(const char *path, whit_buf *image, whit_error *error
     return status;
 }
 
-/* Copies the last part of a path without its suffix ".ndf" and slashes at its end. */
+/* Copies the last name in a path, without slashes after it and without the suffix ".ndf". */
 static void name_of(const char *path, char *name, size_t name_bytes)
 {
     size_t n = strlen(path);
@@ -50,7 +50,7 @@ static void name_of(const char *path, char *name, size_t name_bytes)
     snprintf(name, name_bytes, "%.*s", (int)(n - from), path + from);
 }
 
-/* Refuses an image that is not an adapter for this model; otherwise sets *view. */
+/* Checks that an image is an adapter for this model; sets *view. */
 static whit_status check_adapter(const whit_buf *image, const whit_model *model, const char *path,
                                  whit_adapter_view *view, whit_error *error)
 {

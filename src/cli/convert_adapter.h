@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Declares the part of whit convert for adapters. */
+ * Declares the part of whit convert that handles adapters. */
 #ifndef WHIT_CLI_CONVERT_ADAPTER_H
 #define WHIT_CLI_CONVERT_ADAPTER_H
 
 #include "cli/cli.h"
 
 typedef struct cli_adapter_conversion {
-    const char *path;   /* a LoRA folder, or an adapter of whit's own format */
+    const char *path;   /* source: a LoRA folder, or an adapter in whit's own format */
     const char *model;  /* the model of --for */
-    const char *output; /* path of -o, unless `append` */
+    const char *output; /* path given by -o; NULL if `append` */
     bool append;        /* append the adapter to the model's own file */
-    const char *name;   /* NULL: derived from the output's name, else from the source's */
+    const char *name;   /* name of the adapter; NULL: derived from the output's name or, with `append`, the source's */
     bool json;
 } cli_adapter_conversion;
 

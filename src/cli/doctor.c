@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit doctor, which reports the abilities of this machine and this build, and problems. */
+ * Implements whit doctor, which reports what this machine and this build can do, and problems. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +38,8 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Adds a problem to the report. Facts are collected in one JSON object and problems in its list; both output forms are
- * printed from this object. */
+/* Adds a problem to the report. The report is one JSON object, with facts and a list of problems, from which both forms
+ * of output are printed. */
 static void problem(json_t *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void problem(json_t *report, const char *format, ...)
 {
@@ -51,7 +51,8 @@ static void problem(json_t *report, const char *format, ...)
     json_array_append_new(json_object_get(report, "problems"), cli_json_path(line));
 }
 
-/* Reads the rest of the first line that begins with `key` in a small system file; "" if there is no such line. */
+/* Reads the text after `key` in the first line of a small system file that begins with `key`; "" if there is no such
+ * line. */
 static void read_line(const char *path, const char *key, char *text, size_t text_bytes)
 {
     char line[512];
@@ -108,7 +109,7 @@ static void look_at_memory(json_t *report)
     double available = (double)whit_memory_available();
     if (available <= 0) available = total;
     read_line("/sys/fs/cgroup/memory.max", "", text, sizeof text);
-    double limit = strtod(text, NULL); /* "max" is read as 0 */
+    double limit = strtod(text, NULL); /* "max", which means no limit, is read as 0 */
     if (limit > 0 && limit < total) problem(report, "a control group limits memory to %.1f GB", limit / 1e9);
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
@@ -139,8 +140,8 @@ static void read_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t
     reading->sums[worker] += a + b + c + d;
 }
 
-/* Measures how fast the pool's threads read 32 MiB that no cache holds, and takes the best of some rounds. If caches
- * cannot be flushed, the threads read 256 MiB, which is larger than usual caches. */
+/* Measures how fast the pool's threads read 32 MiB that are in no cache, and reports the best of several rounds. If
+ * caches cannot be flushed, reads 256 MiB instead, which exceed usual caches. */
 static void measure_bandwidth(json_t *report)
 {
     const uint32_t n_chunks = whit_cpu_flush(NULL, 0) ? N_CHUNKS : N_CHUNKS_UNFLUSHED;
@@ -207,7 +208,8 @@ static void look_at_libraries(json_t *report)
                 "has them; clang 16 or later beside the compiler builds them ('make deps')");
 }
 
-/* Returns whether this process may write to the nearest existing folder above `path`. */
+/* Returns whether this process may write to `path` or, if it does not exist, to the nearest folder above it that
+ * exists. */
 static bool can_be_made(const char *path)
 {
     char above[4096];
@@ -256,7 +258,7 @@ static void look_at_cache(json_t *report)
     json_object_set_new(report, "cache_bytes", json_integer((json_int_t)bytes));
 }
 
-/* Reports whether and by which means an agent's commands can be confined (sandbox). */
+/* Reports whether and how an agent's commands can be confined to a sandbox. */
 static void look_at_sandbox(json_t *report)
 {
     whit_sandbox_support support;
@@ -268,7 +270,7 @@ static void look_at_sandbox(json_t *report)
     json_object_set_new(report, "namespaces", json_boolean(support.namespaces));
 }
 
-/* Reports the hub and the pulled models. */
+/* Reports the hub's address and the pulled models. */
 static void look_at_hub(json_t *report)
 {
     char endpoint[WHIT_HUB_ENDPOINT_BYTES] = "", token[WHIT_HUB_TOKEN_BYTES];

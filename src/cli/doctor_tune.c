@@ -11,10 +11,11 @@
 enum { N_ROUNDS = 7, N_CTX = 1280, ANSWER_PROMPT = 192, ANSWER_TOKENS = 16, LONG_PROMPT = 1024, COLUMN_STEPS = 6 };
 enum { USUAL_GUESSES = 7 };
 
-/* Lists for each setting the work by which it is measured, the name of its default, and its candidates. */
+/* For each setting: the work by which it is measured, a description of its default, and the values to compare with
+ * it. */
 static const struct {
     const char *work, *usual;
-    cli_tune_candidates candidates; /* threads are listed from the processor instead */
+    cli_tune_candidates candidates; /* not for threads, whose values depend on the processor */
 } settings[CLI_TUNED_COUNT] = {
     [CLI_TUNED_THREADS] = {"a prompt of 192 tokens and 16 of an answer", "one per core", {.n = 0}},
     [CLI_TUNED_BATCH] = {"a prompt of 1,024 tokens", "512", {{64, 128, 256, 1024}, 4}},
@@ -25,7 +26,7 @@ static const struct {
 
 struct tuning {
     whit_model *model;
-    const cli_profile *chosen; /* settings that were chosen before */
+    const cli_profile *chosen; /* profile with the settings that were chosen so far */
     whit_error error;
     whit_status status;
 };
@@ -42,7 +43,7 @@ static whit_status open_session(struct tuning *t, cli_tuned which, uint32_t valu
     return whit_session_open(t->model, &options, session, &t->error);
 }
 
-/* Runs n tokens through the sequence; the last n_wanted tokens get logits. */
+/* Runs n tokens in one step; logits are computed for the last n_wanted tokens. */
 static whit_status feed_tokens(struct tuning *t, whit_session *session, uint32_t n, uint32_t n_wanted)
 {
     static whit_step_token tokens[LONG_PROMPT];
@@ -51,7 +52,8 @@ static whit_status feed_tokens(struct tuning *t, whit_session *session, uint32_t
     return whit_session_step(session, tokens, n, &t->error);
 }
 
-/* Returns the expected number of tokens of a step with k guesses, if each guess is right with a probability of 0.8. */
+/* Returns the expected number of tokens that a step with k guesses gives, if each guess is right with probability
+ * 0.8. */
 static double expect_tokens(uint32_t k)
 {
     double n = 1, all_right = 1;
@@ -62,7 +64,7 @@ static double expect_tokens(uint32_t k)
 static whit_status do_work(struct tuning *t, whit_session *session, cli_tuned which, uint32_t value, double *seconds)
 {
     const uint32_t k = value ? value : USUAL_GUESSES;
-    WHIT_TRY(feed_tokens(t, session, 8, 1)); /* warms up pages and threads */
+    WHIT_TRY(feed_tokens(t, session, 8, 1)); /* not measured; warms up pages and threads */
     const uint64_t start_ns = whit_now_ns();
     double n_units = 1;
     switch (which) {
@@ -90,8 +92,8 @@ static double measure_work(void *user, cli_tuned which, uint32_t value)
     return t->status == WHIT_OK ? seconds : -1;
 }
 
-/* Lists the numbers of threads to measure: all up to the number of logical processors, or as many as the list holds,
- * spread evenly; the default is left out. */
+/* Lists the numbers of threads to measure: all up to the number of logical processors or, if these are too many, evenly
+ * spread ones; without the default. */
 static cli_tune_candidates list_threads(const cli_machine *machine)
 {
     cli_tune_candidates list = {.n = 0};

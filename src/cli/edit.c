@@ -62,8 +62,8 @@ static bool is_line(const char *operand)
     return operand[0] == '+' && operand[1] && !operand[1 + strspn(operand + 1, "0123456789")];
 }
 
-/* Converts "+LINE FILE", the form in which programs call an editor, to FILE:LINE, unless a file is called "+LINE". The
- * operands then point into *texts, which the caller frees after their last use. */
+/* Converts "+LINE FILE", the form in which programs start an editor, to FILE:LINE, unless a file is called "+LINE". The
+ * converted operands point into *texts, which the caller frees when the operands are no longer used. */
 static int take_lines(cli_call *call, char **texts)
 {
     size_t n = 0, n_bytes = 1;
@@ -77,7 +77,7 @@ static int take_lines(cli_call *call, char **texts)
             if (!strcmp(file, "-"))
                 return cli_fail(call, CLI_USAGE, "%s: only a file can be opened at a line, not stdin", line);
             call->operands[n++] = at;
-            /* The joined text is not longer than the two texts together. */
+            /* "FILE:LINE" is not longer than "+LINE" and "FILE" together */
             at = stpcpy(stpcpy(stpcpy(at, file), ":"), line + 1) + 1;
         } else {
             call->operands[n++] = line;
@@ -125,7 +125,7 @@ static int run_edit(cli_call *call)
     const struct edit_values *values = call->values;
     char *texts = NULL;
     if (values->list_keys) return list_keys(call);
-    /* The usual settings file may be absent; a file given by an option must exist. */
+    /* The usual settings file may be missing, but a file named by the option must exist. */
     if (values->config && access(values->config, R_OK) != 0)
         return cli_fail(call, CLI_IO, "%s: cannot open: %s", values->config, strerror(errno));
     int status = take_lines(call, &texts);

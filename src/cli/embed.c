@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit embed, which reads a text per line and writes vectors as JSON lines or a NumPy file, and whit rerank,
- * which reads a document per line and writes the documents' scores for a query. */
+ * Implements whit embed, which reads one text per line and writes vectors as JSON lines or a NumPy file, and whit
+ * rerank, which reads one document per line and writes the documents' scores for a query. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "cli/outputs.h"
 #include "cli/verbs.h"
 
-/* Vectors are written when these numbers of texts or tokens are computed, which is enough that the last, partly filled
- * step costs little. */
+/* Texts are computed and written in groups of this many texts or tokens. The groups are so large that each group's last
+ * step, which is only partly filled, costs little. */
 enum { TOGETHER_TEXTS = 512, TOGETHER_TOKENS = 8192 };
 enum { KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 
@@ -55,11 +55,11 @@ static const cli_option rerank_options[] = {
     {0},
 };
 
-/* ---- texts -------------------------------------------------------------------------------------- */
+/* ---- reading texts ------------------------------------------------------------------------------ */
 
 struct texts {
     whit_embed_text *of;
-    char **written; /* (n) each text, terminated by a zero byte; NULL for ids */
+    char **written; /* array of n zero-terminated texts; NULL for a line with ids */
     size_t n, capacity, longest;
 };
 
@@ -94,7 +94,8 @@ static int add_text(cli_call *call, struct texts *texts, whit_embed_text text, c
     return CLI_OK;
 }
 
-/* Reads the ids of {"ids": [...]}; *ids is NULL if the line has no such list. */
+/* Reads the token ids of {"ids": [...]}; *ids is NULL if there is no such list, otherwise the caller frees it. Returns
+ * an exit status. */
 static int read_ids(cli_call *call, const whit_json *json, const char *place, int32_t **ids, size_t *n)
 {
     const uint32_t list = whit_json_get(json, WHIT_JSON_ROOT, "ids");
@@ -112,8 +113,7 @@ static int read_ids(cli_call *call, const whit_json *json, const char *place, in
     return CLI_OK;
 }
 
-/* Makes the text or the ids of a line: exactly one of *text and *ids is set, and the caller frees it, as for
- * cli_tokenize. */
+/* Reads a line: sets either *text, or *ids and *n_ids; the caller frees it. Returns an exit status. */
 static int read_line(cli_call *call, const char *place, const char *line, size_t n_line, bool is_json, char **text,
                      int32_t **ids, size_t *n_ids)
 {
@@ -146,10 +146,10 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
     return status;
 }
 
-/* Functions of this type make the tokens of a line's text. */
+/* Type of functions that tokenize the text of a line. */
 typedef int make_text_fn(cli_call *call, void *user, const char *place, char *text, whit_embed_text *made);
 
-/* Reads all lines except empty ones. */
+/* Reads the texts of all lines that are not empty. Returns an exit status. */
 static int read_texts(cli_call *call, const struct embed_values *values, const whit_model *model, make_text_fn *make,
                       void *user, struct texts *texts)
 {
@@ -189,7 +189,7 @@ static int read_texts(cli_call *call, const struct embed_values *values, const w
     return status;
 }
 
-/* Opens a session for the longest text, with as many sequences as one step can use. */
+/* Opens a session for texts of up to `longest` tokens, with as many sequences as one step can use. */
 static int open_session(cli_call *call, const whit_model *model, const struct embed_values *values, size_t longest,
                         bool only_vectors, whit_session **session)
 {
@@ -209,7 +209,7 @@ static int open_session(cli_call *call, const whit_model *model, const struct em
 
 struct prompted {
     const whit_model *model;
-    const char *prompt; /* NULL without a prompt */
+    const char *prompt; /* the text before each text; NULL: none */
 };
 
 static int make_prompted(cli_call *call, void *user, const char *place, char *text, whit_embed_text *made)
@@ -219,7 +219,8 @@ static int make_prompted(cli_call *call, void *user, const char *place, char *te
     return cli_embed_text(call, p->model, p->prompt, text, strlen(text), made);
 }
 
-/* Returns the prompt with this name in the model's files; without such a prompt, `name` itself is the prompt. */
+/* Returns the text of the prompt with this name (NULL: the default) from the model's metadata. If there is none of this
+ * name, `name` itself is the text. */
 static const char *find_prompt(const whit_model *model, const char *name)
 {
     char key[128];
@@ -236,8 +237,8 @@ static bool ends_in_npy(const char *path)
     return n > 4 && !strcmp(path + n - 4, ".npy");
 }
 
-/* Writes the header of NumPy's format 1.0: a magic, the length of the description, and a description that ends at a
- * multiple of 64 bytes. */
+/* Writes the header of NumPy's file format 1.0: a magic, the length of the description, and a description that is
+ * padded so that the header's size is a multiple of 64 bytes. */
 static whit_status write_npy_header(whit_writer *writer, size_t n_rows, size_t width, whit_error *error)
 {
     char header[256];
@@ -260,7 +261,7 @@ static void append_line(const float *values, size_t width, whit_buf *line)
     whit_buf_append_str(line, "]}\n");
 }
 
-/* Returns how many texts from index `first` on are computed together; at least one. */
+/* Returns the number of texts in the group that begins at index `first`; at least one. */
 static size_t count_together(const struct texts *texts, size_t first)
 {
     size_t n = 0, n_tokens = 0;
@@ -269,7 +270,7 @@ static size_t count_together(const struct texts *texts, size_t first)
     return n;
 }
 
-/* Computes the vectors and writes them, some texts at a time. */
+/* Computes the vectors of all texts and writes them, group by group. Returns an exit status. */
 static int write_vectors(cli_call *call, const struct embed_values *values, whit_session *session,
                          const struct texts *texts, size_t width, whit_writer *writer)
 {

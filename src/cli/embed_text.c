@@ -7,8 +7,8 @@
 #include "cli/flags.h"
 #include "cli/parts.h"
 
-/* Counts the tokens of a prompt as sentence-transformers does: the prompt alone with its special tokens, except a
- * special token at its end. */
+/* Counts a prompt's tokens as sentence-transformers does: tokenizes the prompt alone with special tokens, and does not
+ * count a special token at its end. Returns an exit status. */
 static int count_prompt(cli_call *call, const whit_model *model, const char *prompt, size_t *n_prompt)
 {
     int32_t *ids = NULL;

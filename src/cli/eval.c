@@ -40,12 +40,12 @@ static const cli_option options[] = {
 
 struct examiner {
     cli_call *call;
-    const char *task; /* task file and current line, for messages */
+    const char *task; /* name of the task's file, for messages */
     size_t line;
     whit_model *model;
     whit_session *session;
     uint32_t n_ctx, n_batch;
-    int32_t *held; /* ids whose keys and values are in the session's cache */
+    int32_t *held; /* token ids that the session's cache contains */
     size_t n_held;
     whit_step_token *tokens;
 };
@@ -63,13 +63,13 @@ static double log_likelihood(const float *logits, size_t n_vocab, int32_t id)
     return (double)logits[id] - largest - whit_log_f64(sum);
 }
 
-/* Computes the log-likelihood of ids[first..n) given the ids before them. It reuses the prefix in the session's
- * cache. */
+/* Computes the log-likelihood of ids[first..n) given all ids before them. Reuses the common prefix in the session's
+ * cache. Returns an exit status. */
 static int score_ids(struct examiner *e, const int32_t *ids, size_t n, size_t first, double *sum)
 {
     whit_error error;
     size_t n_vocab = whit_model_vocab_size(e->model), common = 0;
-    if (n > e->n_ctx) { /* too long: cuts off the beginning */
+    if (n > e->n_ctx) { /* too many tokens for the context: the first ones are dropped */
         size_t cut = n - e->n_ctx;
         ids += cut;
         n -= cut;

@@ -32,9 +32,10 @@ static const cli_option options[] = {
     {0},
 };
 
-extern const char whit_lang_gbnf[]; /* content of lang/core/ndl.gbnf */
+extern const char whit_lang_gbnf[]; /* text of lang/core/ndl.gbnf */
 
-/* Encodes the tree of a text (--binary, --root). */
+/* Encodes a program's text in binary form, as a tree, and writes or prints it (--binary, --root). Returns an exit
+ * status. */
 static int encode_tree(cli_call *call, const struct exec_values *values, const char *path, const cli_text *text)
 {
     whit_buf tree = {0};

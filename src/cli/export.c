@@ -45,7 +45,8 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Finds the type that loses least of the codec that most weights of the layers have. NULL: not a low-bit .ndf. */
+/* Returns the GGUF type that loses least for the layers' most frequent codec; NULL if the file is not a low-bit
+ * .ndf. */
 static const char *closest_type(const char *path)
 {
     static const char *const types[] = {"q2_0", "q2_k"};
@@ -64,7 +65,7 @@ static const char *closest_type(const char *path)
     return weights[0] < weights[1] ? types[1] : types[0];
 }
 
-/* closest: type that loses least, or NULL if none is known. */
+/* Fails, because the file's corrections cannot be exported. closest: the GGUF type that loses least; NULL: unknown. */
 static whit_status refuse_corrections(const char *name, const char *closest, whit_error *error)
 {
     if (!closest)
@@ -78,7 +79,8 @@ static whit_status refuse_corrections(const char *name, const char *closest, whi
                      name, closest);
 }
 
-/* Returns whether a matrix of the layers is stored as floats; a type of coded matrices does not apply to it. */
+/* Returns whether a matrix of the layers is stored as floats, so that exporting to a type of coded matrices means
+ * rounding. */
 static bool has_float_layers(const whit_source *source)
 {
     for (uint32_t i = 0; i < source->n_tensors; i++) {
@@ -90,7 +92,8 @@ static bool has_float_layers(const whit_source *source)
     return false;
 }
 
-/* Returns whether the file can be opened with its corrections added to the values: corrections have no GGUF type. */
+/* Returns whether the file could be opened if its corrections were added to the values; it is called when it could not
+ * be opened otherwise. */
 static bool has_corrections(const char *path)
 {
     whit_source source;
@@ -100,13 +103,13 @@ static bool has_corrections(const char *path)
     return true;
 }
 
-/* Exports without rounding; *inexact is set if only rounding can give the requested type. */
+/* Exports without rounding. *inexact: the requested type is only possible with rounding. */
 static whit_status export_file(const char *path, const whit_export_options *wanted, const char *output, bool *inexact,
                                whit_error *error)
 {
     whit_source source;
     whit_status status = whit_source_open(path, NULL, &source, error);
-    *inexact = status == WHIT_ERROR_UNSUPPORTED; /* the file may have corrections */
+    *inexact = status == WHIT_ERROR_UNSUPPORTED; /* WHIT_ERROR_UNSUPPORTED: the file may have corrections */
     if (*inexact && !(wanted->coded && whit_compress_knows_form(wanted->coded)) && has_corrections(path))
         return refuse_corrections(wanted->name, closest_type(path), error);
     WHIT_TRY(status);
@@ -126,7 +129,8 @@ static whit_status export_rounded(const struct export_values *values, const char
     whit_source source;
     const char *architecture;
     WHIT_TRY(whit_source_open_values(path, NULL, &source, error));
-    whit_status status = whit_export_architecture(&source, &architecture, error); /* before the work that takes hours */
+    whit_status status = whit_export_architecture(&source, &architecture, error); /* checked first, because the rounding
+                                                                                   * takes hours */
     if (status == WHIT_OK && !values->coded)
         cli_note("%s: rounded to %s, which loses least of the types of two to three bits; --type names another",
                  wanted->name, wanted->coded);
@@ -135,14 +139,15 @@ static whit_status export_rounded(const struct export_values *values, const char
     if (status == WHIT_OK) {
         whit_export_options exact = *wanted;
         bool inexact;
-        exact.coded = NULL; /* every matrix already has a type that GGUF stores */
+        exact.coded = NULL; /* the rounded matrices already have types of GGUF */
         status = export_file(rounding->path, &exact, values->output, &inexact, error);
     }
     cli_rounding_end(rounding);
     return status;
 }
 
-/* Refuses outputs that would replace an input, and outputs whose names do not end like those of GGUF files. */
+/* Refuses outputs that would replace an input, and outputs whose names do not have GGUF's suffix. Returns an exit
+ * status. */
 static int check_output(cli_call *call, const struct export_values *values, const char *path)
 {
     const cli_named_file output = {"-o", values->output}, source = {"SRC", path};

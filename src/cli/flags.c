@@ -113,8 +113,8 @@ const cli_option cli_sampler_options[] = {
 
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
 {
-    /* ppoll is never restarted after a signal handler, unlike read. Signals between the check of the flag and the wait
-     * stay pending until ppoll unblocks them. */
+    /* After a signal handler, ppoll is never restarted as read is. SIGINT, SIGTERM and SIGCONT stay blocked between the
+     * check of the flag and ppoll, which unblocks them. */
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     sigset_t held, before;
     sigemptyset(&held);
@@ -128,12 +128,11 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = reason;
     if (ready < 0) return -1;
-    errno = EINTR; /* a signal may have come together with data or the end of input */
+    errno = EINTR; /* a signal may have come at the same time as data or the end of input */
     return *cli_cancelled() ? -1 : read(fd, data, size_bytes);
 }
 
-/* Returns whether bytes may be the beginning of a text, which contains no control characters except white space and
- * escapes. */
+/* Returns whether bytes can be the beginning of a text: it has no control characters except white space and escape. */
 static bool is_like_text(const char *head, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++)
@@ -146,7 +145,8 @@ const char *cli_binary_kind(const char *head, size_t n_bytes)
     enum { HEAD_BYTES = 64 };
     static const struct {
         const char *magic, *kind;
-        bool may_begin_text; /* such files have control characters at the start, texts do not */
+        bool may_begin_text; /* the magic could also begin a text, so the file is only recognised if control characters
+                              * follow */
     } kinds[] = {{"GGUF", "a model (GGUF)", true},
                  {"%PDF-", "a PDF ('pdftotext FILE' writes its text)", false},
                  {"PK\003\004", "a packed file (zip, or an office document)", false},
@@ -165,7 +165,7 @@ const char *cli_binary_kind(const char *head, size_t n_bytes)
     return NULL;
 }
 
-/* Returns whether reading a file should continue. */
+/* Returns true as long as the bytes read so far can be a text. */
 static bool may_be_text(const char *data, size_t n_bytes)
 {
     return !cli_binary_kind(data, n_bytes);
@@ -233,8 +233,7 @@ int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const 
     return cli_fail(call, CLI_IO, "%s: cannot read: %s", name, strerror(reason));
 }
 
-/* Holds the state of opening a model; begun is set once the source is being converted instead of opened from the
- * cache. */
+/* State of opening a model. begun: the model is being converted, and was not found in the cache. */
 struct conversion {
     const cli_model_flags *flags;
     bool begun;
@@ -249,7 +248,7 @@ static bool on_conversion(void *user, const char *what, double share)
     return cli_progress(NULL, what, share);
 }
 
-/* Prints where a converted copy is, or why there is no copy. */
+/* Prints where the converted copy of a model is, or why it was not stored. */
 static void say_where(const whit_model *model, const char *source)
 {
     const void *address;
@@ -339,7 +338,7 @@ const char *cli_model_name(const cli_model_flags *flags)
     return cli_is_tales(flags->path) ? CLI_TALES_NAME : flags->path;
 }
 
-static const uint32_t kv_windows[] = {1, 0, 2, 3, 4, 8, 16}; /* values for the words of --kv-window */
+static const uint32_t kv_windows[] = {1, 0, 2, 3, 4, 8, 16}; /* number of windows for each word of --kv-window */
 
 const cli_profile *cli_profile_in_use(void)
 {
@@ -375,7 +374,7 @@ int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t 
 
 uint32_t cli_draft_max(uint32_t n_draft)
 {
-    enum { USUAL_MAX = 7 }; /* the most that WHIT_DRAFT_BY_COST guesses */
+    enum { USUAL_MAX = 7 }; /* maximum number of guesses of WHIT_DRAFT_BY_COST */
     const uint32_t tuned = cli_profile_in_use()->values[CLI_TUNED_DRAFT];
     if (n_draft != WHIT_DRAFT_BY_COST) return n_draft;
     return tuned ? tuned : USUAL_MAX;
@@ -392,7 +391,9 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     options.kv = (whit_kv_type)flags->kv;
     options.n_kv_window = kv_windows[flags->kv_window];
     options.state_bytes = flags->state_memory_mb ? (uint64_t)flags->state_memory_mb << 20 : whit_memory_available() / 8;
-    options.act = flags->act == 0 ? automatic : (whit_act_type)(flags->act - 1); /* the same order */
+    options.act = flags->act == 0 ? automatic : (whit_act_type)(flags->act - 1); /* the words of --act are "auto", then
+                                                                                  * those of whit_act_type in the same
+                                                                                  * order */
     options.exact_head = flags->exact_head;
     options.cpu = getenv("WHIT_CPU");
     options.cancel = cli_cancelled();
@@ -429,7 +430,7 @@ int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char
 
 uint32_t cli_usual_context(const whit_model *model)
 {
-    enum { USUAL_MAX = 4096 }; /* equals the limit in whit_session_open */
+    enum { USUAL_MAX = 4096 }; /* the same limit as in whit_session_open */
     uint32_t n = whit_model_context_size(model);
     return n < USUAL_MAX ? n : USUAL_MAX;
 }
@@ -448,7 +449,7 @@ void cli_want_all_logits(whit_session_options *options, size_t n_vocab)
     options->n_logits = options->n_batch_tokens;
 }
 
-/* Parses "15043+1.5" or "15043-1" into id and bias. */
+/* Parses a token id and its bias, "15043+1.5" or "15043-1"; returns false if the text is malformed. */
 static bool parse_bias(const char *text, int32_t *id, float *bias)
 {
     char *end;
@@ -461,7 +462,7 @@ static bool parse_bias(const char *text, int32_t *id, float *bias)
     return end != value && !*end;
 }
 
-/* Returns the value that the model's authors advise if it is in [low, high], otherwise the fallback. */
+/* Returns the value that the model's metadata advises under this key, if it is in [low, high]; otherwise `fallback`. */
 static float advised(const whit_model *model, const char *key, double low, double high, float fallback)
 {
     double number;
@@ -490,7 +491,7 @@ int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_
     cli_sampler_flags filled = *given, *flags = &filled;
     cli_fill_sampler(flags, NULL);
     *seed = (uint64_t)flags->seed;
-    if (flags->seed < 0) *seed = (uint32_t)whit_system_draw(); /* 32 bits are short enough to type again */
+    if (flags->seed < 0) *seed = (uint32_t)whit_system_draw(); /* 32 bits, so that the user can type it */
     whit_sampler_options options = whit_sampler_options_default();
     options.seed = *seed;
     options.temperature = flags->temperature;
@@ -540,7 +541,7 @@ int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size
                  bool parse_special, int32_t **ids, size_t *n_ids)
 {
     whit_error error;
-    /* A text seldom has more tokens than this; if it does, the library returns the needed number. */
+    /* Usually enough; if not, the library returns the number that is needed. */
     size_t capacity = text_bytes + 16;
     *n_ids = 0;
     for (;;) {

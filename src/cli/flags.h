@@ -8,67 +8,67 @@
 
 #include <sys/types.h>
 
-/* Holds the text of an option or a file. */
+/* The text of an option or a file. */
 typedef struct cli_text {
-    char *data; /* zero-terminated; the caller frees it */
+    char *data; /* zero-terminated; from malloc, the caller frees it */
     size_t size_bytes;
 } cli_text;
-/* Calls read(2) so that Ctrl-C interrupts it; it returns -1 then. */
+/* Calls read(2), but can be interrupted by Ctrl-C: then returns -1 with errno EINTR. */
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
-/* Reads a whole text, or stdin for "-"; refuses files that cli_check_text refuses. The result is CLI_OK, or an exit
+/* Reads a whole text file, or stdin for "-"; refuses files that cli_check_text refuses. Returns CLI_OK, or an exit
  * status after a message. */
 int cli_read_text(cli_call *call, const char *path, cli_text *text);
-/* Names the kind of a file that is not a text, by its first bytes, and how to read it; NULL: it may be a text. */
+/* Returns a description of a file that is not text, judged by its first bytes, and how to read it; NULL: it may be
+ * text. */
 const char *cli_binary_kind(const char *head, size_t n_bytes);
-/* Refuses a file whose first bytes are those of a model, a PDF, an archive or a table, if a text is expected. A file
- * that cannot be read is left to its reader. The result is CLI_OK or a status already reported. */
+/* Refuses a file whose first bytes are those of a model, a PDF, an archive or a table, because a text is expected. A
+ * file that cannot be read is not refused here. Returns CLI_OK, or a status that was already reported. */
 int cli_check_text(cli_call *call, const char *path);
-/* Reads a text like cli_read_text, but stops once `wants_more` returns false for the bytes read so far. */
+/* Reads a text like cli_read_text, but stops when `wants_more` returns false for the bytes read so far. */
 int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text);
 
 typedef struct cli_model_flags {
     const char *path, *family;
     cli_list overrides;
     bool no_cache, strict;
-    bool announces; /* prints a line when a conversion begins, if no terminal shows its progress */
+    bool announces; /* when a conversion begins and no terminal shows its progress, a line is printed */
 } cli_model_flags;
 extern const cli_option cli_model_options[];
-/* Makes a row of the option tables of verbs that open or convert a model: AT is the offset of their cli_list. */
+/* A row for option tables of verbs that open or convert a model. at: offset of the cli_list for its values. */
 #define CLI_OVERRIDE_OPTION(at)                                                                                        \
     {                                                                                                                  \
         "--override-kv", CLI_REPEAT, (at), "KEY=TYPE:VALUE",                                                           \
             "Set a key of a GGUF file; TYPE is int, float, bool or str."                                               \
     }
 
-/* Opens a model, shows the progress of a conversion, guards the mappings; path NULL: the built-in model. The result is
- * CLI_OK or a status already reported. */
+/* Opens a model, shows the progress of a conversion, and registers the mappings with cli_guard_file. path NULL: the
+ * built-in model. Returns CLI_OK, or a status that was already reported. */
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
 
-/* Prints the notes of a conversion: lines of n_bytes in all. */
+/* Prints the notes of a conversion, n_bytes of text that consists of lines. */
 void cli_print_notes(const char *notes, size_t n_bytes);
 
-/* Opens the model that the flags name, with a family's program if they name one, like cli_open_model. */
+/* Opens the model that the flags name like cli_open_model; --family: with this program for its model family. */
 int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_model **model);
 
-/* Returns the model's name in messages: the path, or the built-in model's name. */
+/* Returns the model's name for messages: its path, or the name of the built-in model. */
 const char *cli_model_name(const cli_model_flags *flags);
 
 typedef struct cli_session_flags {
     uint32_t n_ctx, n_threads, n_batch;
     bool exact_head;
     int kv;        /* whit_kv_type */
-    int kv_window; /* index into the words of the option */
+    int kv_window; /* index into the words of --kv-window */
     uint32_t state_memory_mb, experts_memory_mb;
-    int act; /* 0: auto, else whit_act_type + 1 */
+    int act; /* 0: auto; otherwise 1 + a whit_act_type */
     bool endless;
-    uint32_t n_sinks;  /* for verbs with CLI_ENDLESS_OPTIONS; their default is CLI_SINKS */
-    const char *draft; /* for verbs with CLI_DRAFT_OPTION; NULL: not given */
+    uint32_t n_sinks;  /* for verbs with CLI_ENDLESS_OPTIONS, which must set CLI_SINKS as default */
+    const char *draft; /* for verbs with CLI_DRAFT_OPTION; NULL: the option is not given */
 } cli_session_flags;
 extern const cli_option cli_session_options[];
 
 enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
-/* Makes rows of the option tables of verbs that can continue beyond the context: AT is the offset of their
- * cli_session_flags. */
+/* Rows for option tables of verbs that can continue beyond the context. at: offset of their cli_session_flags. */
 #define CLI_ENDLESS_OPTIONS(at)                                                                                        \
     {"--endless", CLI_FLAG, (at) + offsetof(cli_session_flags, endless), NULL,                                         \
      "Continue beyond the context: the first and the newest tokens are seen."},                                        \
@@ -77,7 +77,8 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
             "With --endless, the first N tokens stay visible; 4 by default.", 0, CLI_SINKS_MAX                         \
     }
 
-/* Makes a row of the option tables of verbs that can hold the experts of a mixture within a budget. */
+/* A row for option tables of verbs that can limit the memory for a model's experts. at: offset of their
+ * cli_session_flags. */
 #define CLI_EXPERTS_OPTION(at)                                                                                         \
     {                                                                                                                  \
         "--experts-memory", CLI_COUNT, (at) + offsetof(cli_session_flags, experts_memory_mb), "MB",                    \
@@ -86,40 +87,41 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
             0, 1 << 24                                                                                                 \
     }
 
-/* Sets the budget of --experts-memory on a session that was just opened. */
+/* Applies --experts-memory to a session that was just opened. */
 whit_status cli_limit_experts(const cli_session_flags *flags, whit_session *session, whit_error *error);
-/* Reports how much of the experts was read, if they have a memory budget. */
+/* If the experts' memory is limited, reports how much of them was read. */
 void cli_note_experts(const whit_session *session);
 
-/* Converts the flags to options of the library; `automatic` is the meaning of --act auto in this verb. */
+/* Converts the flags to session options. automatic: what --act auto means for this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
-/* This is the help of --spec for verbs that generate. Without the option the number of guesses is chosen by cost,
- * WHIT_DRAFT_BY_COST. */
+/* Help text of --spec for verbs that generate. Without the option the number of guesses is WHIT_DRAFT_BY_COST. */
 #define CLI_DRAFT_HELP                                                                                                 \
     "Guess always N tokens ahead from the text so far, or none: the same output. By default as many as pay, by "       \
     "measured time."
-/* Makes a row of the option tables of verbs that generate: a draft model in place of the text so far. */
+/* A row for option tables of verbs that generate, which selects a draft model. at: offset of their
+ * cli_session_flags. */
 #define CLI_DRAFT_OPTION(at)                                                                                           \
     {                                                                                                                  \
         "--draft", CLI_TEXT, (at) + offsetof(cli_session_flags, draft), "mtp|none|FILE",                               \
             "Guess ahead by the model's own block (mtp, usual) or by another model."                                   \
     }
-/* Chooses the draft model of a session of `model` by --draft and the default; NULL: no draft model. *opened: a model
- * that was opened for it, which the caller closes after the session, or NULL. The result is CLI_OK or a status already
- * reported. */
+/* Chooses the draft model for a session of `model`, by --draft or the default. *drafter: NULL if there is none.
+ * *opened: the model that was opened for it, which the caller closes after the session, or NULL. Returns CLI_OK, or a
+ * status that was already reported. */
 int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
                        const whit_model **drafter, whit_model **opened);
-/* Returns the maximum number of tokens drafted at once: a session needs that many additional logits. */
+/* Returns the maximum number of tokens drafted per step; a session needs as many additional logits. */
 uint32_t cli_draft_max(uint32_t n_draft);
 
-/* Refuses invalid combinations: --sinks without --endless, or --endless with a session file (NULL: no file). The result
- * is CLI_OK or a status already reported. */
+/* Refuses --sinks without --endless, and --endless with a session file (NULL: no file). Returns CLI_OK, or a status
+ * that was already reported. */
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file);
-/* Returns the context without -c: as trained, at most 4096 tokens. */
+/* Returns the context size without -c: that of the training, but at most 4096 tokens. */
 uint32_t cli_usual_context(const whit_model *model);
-/* Prints a remark if a context of n_ctx tokens exceeds the context that the model was trained for. */
+/* Prints a remark if n_ctx, the size of the context, exceeds n_trained, that of the training. */
 void cli_remark_context(uint32_t n_trained, uint32_t n_ctx);
-/* Sets the batch for verbs that use the logits of every token, so that they take about 64 MB at most. */
+/* For verbs that use the logits of every token: limits the number of tokens per step, so that the logits need about 64
+ * MB at most. */
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab);
 
 typedef struct cli_adapter_flags {
@@ -127,13 +129,14 @@ typedef struct cli_adapter_flags {
 } cli_adapter_flags;
 extern const cli_option cli_adapter_options[];
 
-/* Holds the adapters opened for a model, for whit_session_mount; if zero-initialised, there are no adapters. */
+/* The adapters opened for a model, for whit_session_mount; zero-initialised, there are none. */
 typedef struct cli_adapters {
     whit_adapter *opened[WHIT_MOUNTS_MAX];
     whit_mount mounts[WHIT_MOUNTS_MAX];
     size_t n;
 } cli_adapters;
-/* Opens the adapters. The result is CLI_OK or a status already reported; call cli_close_adapters in every case. */
+/* Opens the adapters. Returns CLI_OK, or a status that was already reported; the caller must call cli_close_adapters in
+ * both cases. */
 int cli_open_adapters(cli_call *call, const cli_adapter_flags *flags, const whit_model *model, cli_adapters *adapters);
 void cli_close_adapters(cli_adapters *adapters);
 
@@ -151,19 +154,20 @@ typedef struct cli_sampler_flags {
     cli_list biases;
 } cli_sampler_flags;
 extern const cli_option cli_sampler_options[];
-/* Sets the defaults of options that were not given. A negative value (INT32_MIN for top_k) means not given, so that the
- * value advised by the model's authors may replace the default. */
+/* Defaults that mean "not given": negative values, and INT32_MIN for top_k. For these, cli_fill_sampler then sets the
+ * values that the model's authors advise, or the usual defaults. */
 #define CLI_SAMPLER_DEFAULTS                                                                                           \
     {                                                                                                                  \
         .seed = -1, .temperature = -1, .dynatemp_exponent = 1, .top_k = INT32_MIN, .top_p = -1, .min_p = -1,           \
         .typical_p = -1, .top_n_sigma = -1, .xtc_threshold = 0.1f, .repeat_penalty = -1, .penalty_last_n = 64,         \
         .dry_base = 1.75f, .dry_allowed_length = 2, .dry_penalty_last_n = -1, .mirostat_tau = 5, .mirostat_eta = 0.1f  \
     }
-/* Fills in the options that were not given, from the model's generation_config (NULL: not used) and the defaults. */
+/* Sets the options that were not given: from the model's generation_config (model NULL: not used), otherwise to the
+ * usual defaults. */
 void cli_fill_sampler(cli_sampler_flags *flags, const whit_model *model);
 
-/* Opens the sampler, with the usual defaults for options that were not given; a negative seed is replaced by a random
- * one. *seed is the seed in use. */
+/* Opens the sampler; options that were not given get the usual defaults. A negative seed means a random one. *seed: the
+ * seed that is used. Returns an exit status. */
 int cli_open_sampler(cli_call *call, const cli_sampler_flags *flags, const whit_model *model, uint64_t *seed,
                      whit_sampler **sampler);
 
@@ -172,7 +176,7 @@ typedef struct cli_grammar_flags {
 } cli_grammar_flags;
 extern const cli_option cli_grammar_options[];
 
-/* Holds a grammar that answers must match; zero-initialised: no grammar. */
+/* A grammar that answers must follow; zero-initialised, there is none. */
 typedef struct cli_grammar {
     whit_grammar_vocabulary *vocabulary;
     whit_grammar *grammar;
@@ -181,15 +185,16 @@ typedef struct cli_grammar {
     const whit_stage *stages[4];
     size_t n_stages;
 } cli_grammar;
-/* Opens the grammar. The result is CLI_OK or a status already reported; call cli_close_grammar in every case. */
+/* Opens the grammar. Returns CLI_OK, or a status that was already reported; the caller must call cli_close_grammar in
+ * both cases. */
 int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_model *model, cli_grammar *grammar);
-/* Resets the grammar for another answer. */
+/* Resets the grammar's state for another answer. Returns an exit status. */
 int cli_restart_grammar(cli_call *call, cli_grammar *grammar);
-/* Puts other stages (at most 3) before the grammar's, so that the grammar checks the tokens that they allow. */
+/* Inserts n other stages (at most 3) before the grammar's, so that the grammar decides last. */
 void cli_grammar_after(cli_grammar *grammar, const whit_stage *const *stages, size_t n);
 void cli_close_grammar(cli_grammar *grammar);
 
-/* Tokenises a text of any length; free() *ids. */
+/* Tokenizes a text of any length; the caller frees *ids. Returns CLI_OK, or a status that was already reported. */
 int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size_t text_bytes, bool add_special,
                  bool parse_special, int32_t **ids, size_t *n_ids);
 

@@ -22,10 +22,10 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Collects the rows of output, which are JSON objects or lines of text. */
+/* Collects the rows of the output, either as JSON objects or as lines of text. */
 struct rows {
     cli_call *call;
-    json_t *array; /* NULL: the output is text */
+    json_t *array; /* list of JSON objects; NULL: the output is text */
 };
 
 static void add_place(struct rows *rows, const char *file, uint32_t line, const char *what, const char *name,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the messages of a chat about itself: which model answers, and which text the model does not see. */
+ * Prints a chat's remarks about itself: which model answers, and which parts of the conversation the model does not
+ * see. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ void cli_chat_greet(const cli_chat *chat, const char *path)
     cli_note("type a message and Enter; /help lists commands, Ctrl-C stops an answer, /bye leaves");
 }
 
-/* Removes blanks at both ends of the text, as templates do. */
+/* Excludes white space at both ends of the text, which templates remove, too. */
 static void trim(const char **text, size_t *n)
 {
     while (*n && strchr(" \t\r\n", (*text)[*n - 1])) --*n;

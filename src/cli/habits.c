@@ -13,12 +13,12 @@
 #define ROPE   "positions are as the model file says, and are not stretched here"
 
 static const cli_habit options[] = {
-    /* The options below choose the model. */
+    /* Options that select the model. */
     {"-hff, --hf-file, -mu, --model-url, -dr, --docker-repo", CLI_HABIT_VALUE, NULL,
      "'whit pull OWNER/NAME[:FILE]' downloads a model, then 'whit run OWNER/NAME[:FILE]' runs it"},
     {"-hft, --hf-token", CLI_HABIT_VALUE, NULL, "set HF_TOKEN, or give it to 'whit pull --token'"},
     {"--offline, --insecure", CLI_HABIT_FLAG, EVERY, "only 'whit pull' uses the network"},
-    /* The options below belong to chats. */
+    /* Options of chats. */
     {"-cnv, --conversation, -i, --interactive, -if, --interactive-first", CLI_HABIT_FLAG, "chat",
      "'whit chat MODEL' is a conversation"},
     {"-st, --single-turn", CLI_HABIT_FLAG, "run", "'whit run MODEL \"TEXT\"' answers once"},
@@ -46,13 +46,13 @@ static const cli_habit options[] = {
      "the model answers in JSON by --json-schema FILE, or -j '{\"type\": \"object\"}' for any object"},
     {"--text", CLI_HABIT_VALUE, NULL,
      "for this command, -f FILE names the text; train, distill and tune learn from --text"},
-    /* The options below belong to coding agents. */
+    /* Options of coding agents. */
     {"--auto, --auto-approve, --yes-always, --yolo, --full-auto, --dangerously-skip-permissions", CLI_HABIT_FLAG, NULL,
      "'whit agent TASK --allow write' writes inside the project without a question, and 'whit agent undo' takes it "
      "back"},
     {"--continue, --restore-chat-history", CLI_HABIT_FLAG, NULL,
      "'whit agent --resume' continues the project's last conversation"},
-    /* The options below choose the device. */
+    /* Options that select devices. */
     {"-ngl, --gpu-layers, --n-gpu-layers, -ngld, --gpu-layers-draft, -mg, --main-gpu, -sm, --split-mode, -ts, "
      "--tensor-split, -dev, --device, -ot, --override-tensor, -ncmoe, --n-cpu-moe, -fit, --fit",
      CLI_HABIT_VALUE, EVERY, CPU},
@@ -64,7 +64,7 @@ static const cli_habit options[] = {
      "whit places each thread on its own core; taskset and numactl limit the cores"},
     {"--mlock", CLI_HABIT_FLAG, EVERY, MAPPED},
     {"--mmap, --no-mmap, -dio, --direct-io, --no-repack, --no-host", CLI_HABIT_FLAG, EVERY, MAPPED},
-    /* The options below control the computation. */
+    /* Options that control the computation. */
     {"-fa, --flash-attn, --flash-attention", CLI_HABIT_MAYBE, EVERY, "whit chooses itself how attention is computed"},
     {"-b, --batch-size", CLI_HABIT_VALUE, EVERY, "-ub sets how many tokens of a prompt are computed at once"},
     {"-ctk, --cache-type-k, -ctv, --cache-type-v", CLI_HABIT_VALUE, NULL,
@@ -95,7 +95,7 @@ static const cli_habit options[] = {
      "'whit embed' and 'whit rerank' do this; 'whit serve' answers /v1/embeddings and /v1/rerank"},
     {"--pooling, --embd-normalize, --embd-output-format", CLI_HABIT_VALUE, NULL,
      "'whit embed' and 'whit rerank' do this; 'whit serve' answers /v1/embeddings and /v1/rerank"},
-    /* The options below control sampling. */
+    /* Options that control sampling. */
     {"--samplers, --sampling-seq, --sampler-seq", CLI_HABIT_VALUE, NULL,
      "the samplers' order is fixed; each has an option that turns it on or off"},
     {"--dry-sequence-breaker", CLI_HABIT_VALUE, NULL, "DRY breaks sequences at line feeds, colons, quotes and stars"},
@@ -103,7 +103,7 @@ static const cli_habit options[] = {
      "whit does not have this sampler; 'whit run --help' lists the samplers"},
     {"--grammar, --grammar-file, -j, --json-schema, -jf, --json-schema-file", CLI_HABIT_VALUE, NULL,
      "'whit run', 'whit chat' and requests to 'whit serve' constrain an answer by a grammar or a schema"},
-    /* The options below control the output. */
+    /* Options that control the output. */
     {"--jinja, --no-jinja", CLI_HABIT_FLAG, EVERY, "whit always runs chat templates, as Jinja"},
     {"-e, --escape", CLI_HABIT_FLAG, NULL, "a prompt is used unchanged: write the line feed itself, or use -f FILE"},
     {"--no-escape", CLI_HABIT_FLAG, EVERY, "a prompt is used unchanged"},
@@ -114,7 +114,7 @@ static const cli_habit options[] = {
     {"-lv, --verbosity, --log-verbosity, --log-file", CLI_HABIT_VALUE, EVERY,
      "text goes to stdout, and statistics to stderr"},
     {"--nowordwrap", CLI_HABIT_FLAG, "run", "'whit chat --no-wrap' leaves long lines to the terminal"},
-    /* The options below belong to servers. */
+    /* Options of servers. */
     {"--host, --port, --api-key, --api-key-file, -a, --alias, --path", CLI_HABIT_VALUE, NULL,
      "this is an option of 'whit serve'"},
     {"--metrics", CLI_HABIT_FLAG, "serve", "/metrics is always served"},

@@ -44,7 +44,7 @@ static const struct {
      "Only the hub itself is sent it. Proxies are taken from https_proxy, http_proxy and no_proxy."},
 };
 
-/* Returns whether the list of names contains one of the option's names. */
+/* Returns whether `usual`, a list of names, contains one of the option's names. */
 static bool is_usual(const char *usual, const cli_option *option)
 {
     char name[32], other[32];
@@ -61,7 +61,7 @@ static void option_item(cli_page *page, const cli_option *option)
     cli_page_item(page, tag, option->help);
 }
 
-/* Prints the options that most calls need; the sections with all others follow. */
+/* Prints the section of the options that most calls need; the sections after it have all options. */
 static void usual_options(cli_page *page, const cli_verb *verb)
 {
     const cli_option *option;
@@ -145,7 +145,7 @@ void cli_help(cli_call *call, const cli_verb *verb, bool man)
 
 struct help_values {
     bool man, list;
-    int completion; /* a cli_shell, or -1 */
+    int completion; /* a cli_shell; -1: no completion script is wanted */
 };
 static const struct help_values defaults = {.completion = -1};
 static const cli_option options[] = {

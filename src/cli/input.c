@@ -26,13 +26,13 @@
 enum { HISTORY_LINES = 1000, HISTORY_BYTES = 4 << 20 };
 
 struct cli_input {
-    cli_reader reader; /* used without a line editor */
+    cli_reader reader; /* reads lines if there is no line editor */
     bool terminal;
-    char *history_path; /* NULL without a history */
+    char *history_path; /* NULL: no history file is used */
     const char *prompt;
-    const char *const *words; /* words that Tab completes; NULL without completion */
+    const char *const *words; /* words that Tab completes; NULL: none */
 #if WHIT_HAVE_EDIT
-    EditLine *editor; /* NULL without a line editor */
+    EditLine *editor; /* NULL: no line editor is used */
     struct termios before;
     bool has_before;
     History *history;
@@ -46,9 +46,9 @@ bool cli_input_is_terminal(const cli_input *input)
 
 #if WHIT_HAVE_EDIT
 
-/* ---- the history's file --------------------------------------------------------------------- */
+/* ---- the history file ----------------------------------------------------------------------- */
 
-/* Returns the path $XDG_STATE_HOME/whit/chat_history and creates its folders; NULL if this is impossible. */
+/* Returns the path $XDG_STATE_HOME/whit/chat_history and creates its folders; NULL if that is impossible. */
 static char *find_history(void)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -75,7 +75,7 @@ static void enter(cli_input *input, const char *line)
     if (line[strspn(line, " \t\n")]) history(input->history, &event, H_ENTER, line);
 }
 
-/* Loads the last lines of the file; if the file is long, only these lines stay in it. */
+/* Loads the last HISTORY_LINES lines of the file. If the file has become long, shortens it to these lines. */
 static void load_history(cli_input *input)
 {
     whit_buf text = {0};
@@ -101,7 +101,7 @@ static void load_history(cli_input *input)
     whit_buf_free(&text);
 }
 
-/* Appends a line to the history; a failure does not end the chat. */
+/* Appends a line to the history file. Failures are ignored. */
 static void append_history(const cli_input *input, const char *line, size_t n_bytes)
 {
     if (!input->history_path) return;
@@ -109,7 +109,7 @@ static void append_history(const cli_input *input, const char *line, size_t n_by
     if (fd < 0) return;
     whit_buf text = {0};
     if (whit_buf_append(&text, line, n_bytes) && whit_buf_append_str(&text, "\n")) {
-        /* The line is written by a single call, so that lines of two chats do not mix. */
+        /* One call writes the whole line, so that lines of two chats are not mixed. */
         ssize_t ignored = write(fd, text.data, text.size_bytes);
         (void)ignored;
     }
@@ -117,7 +117,7 @@ static void append_history(const cli_input *input, const char *line, size_t n_by
     close(fd);
 }
 
-/* ---- the editor ----------------------------------------------------------------------------- */
+/* ---- the line editor ------------------------------------------------------------------------ */
 
 static char *get_prompt(EditLine *editor)
 {
@@ -126,8 +126,8 @@ static char *get_prompt(EditLine *editor)
     return (char *)(uintptr_t)input->prompt;
 }
 
-/* These are the marks around pasted text (bracketed paste, as in xterm). A pasted text with its line feeds is one
- * message, not one message for each line. */
+/* Control sequences of bracketed paste, as in xterm, which mark pasted text. So a pasted text with line feeds is one
+ * message, and not one message per line. */
 #define PASTE_ON    "\x1b[?2004h"
 #define PASTE_OFF   "\x1b[?2004l"
 #define PASTE_BEGIN "\x1b[200~"
@@ -140,7 +140,7 @@ static void say_to_terminal(const char *sequence)
     fflush(stdout);
 }
 
-/* Reads a byte of stdin; returns 1, or 0 at the end, or -1 after Ctrl-C or a failure. */
+/* Reads a byte of stdin. Returns 1; 0 at the end; -1 after Ctrl-C or a failure. */
 static int get_byte(EditLine *editor, uint8_t *byte)
 {
     for (;;) {
@@ -149,15 +149,15 @@ static int get_byte(EditLine *editor, uint8_t *byte)
         if (errno != EINTR || *cli_cancelled()) return -1;
         if (cli_was_continued()) {
             say_to_terminal(PASTE_ON);
-            el_set(editor, EL_PREP_TERM, 0); /* libedit assumes that the terminal kept its modes */
+            el_set(editor, EL_PREP_TERM, 0); /* restores the terminal's modes, which libedit would assume to be
+                                              * unchanged */
             el_set(editor, EL_PREP_TERM, 1);
             el_set(editor, EL_REFRESH);
         }
     }
 }
 
-/* Reads a character. It replaces libedit's own reader, which tries again after a signal; this reader returns after
- * Ctrl-C. */
+/* Reads a character for libedit. Its own function would retry after a signal, this one returns after Ctrl-C. */
 static int get_character(EditLine *editor, wchar_t *character)
 {
     uint8_t bytes[4];
@@ -172,8 +172,8 @@ static int get_character(EditLine *editor, wchar_t *character)
     return 1;
 }
 
-/* Reads a pasted text up to the closing mark; false if the input ends before the mark or memory runs out. Text beyond
- * the limit of a message is cut off. */
+/* Reads a pasted text up to the closing sequence; text beyond PASTE_BYTES_MAX is dropped. Returns false if the input
+ * ends before, or memory runs out. */
 static bool read_paste(EditLine *editor, whit_buf *text)
 {
     const size_t n_end = sizeof PASTE_END - 1;
@@ -181,23 +181,23 @@ static bool read_paste(EditLine *editor, whit_buf *text)
     uint8_t byte;
     while (n_matched < n_end && get_byte(editor, &byte) > 0) {
         n_matched = byte == (uint8_t)PASTE_END[n_matched] ? n_matched + 1 : byte == 0x1B;
-        if (byte == '\r') byte = '\n'; /* terminals send line feeds as \r */
-        if (byte == '\t') byte = ' ';  /* libedit shows a tab as ^I */
+        if (byte == '\r') byte = '\n'; /* terminals send a line feed as \r */
+        if (byte == '\t') byte = ' ';  /* libedit would show a tab as ^I */
         if (text->size_bytes < PASTE_BYTES_MAX && !whit_buf_append(text, &byte, 1)) return false;
     }
     if (n_matched == n_end && text->size_bytes < PASTE_BYTES_MAX) text->size_bytes -= n_end;
     return n_matched == n_end;
 }
 
-/* Handles the opening mark of a paste. Line feeds at the end of the text are dropped, so that Enter sends the
- * message. */
+/* Called at the opening sequence of a paste: inserts the pasted text. Line feeds at its end are dropped, so that the
+ * user sends the message with Enter. */
 static unsigned char take_paste(EditLine *editor, int key)
 {
     (void)key;
     whit_buf text = {0};
     bool ok = read_paste(editor, &text);
     size_t n = 0;
-    for (size_t i = 0; ok && i < text.size_bytes; i++) /* drops other control characters */
+    for (size_t i = 0; ok && i < text.size_bytes; i++) /* removes all other control characters */
         if (text.data[i] >= ' ' || text.data[i] == '\n') text.data[n++] = text.data[i];
     while (n && text.data[n - 1] == '\n') n--;
     text.size_bytes = n;
@@ -206,7 +206,7 @@ static unsigned char take_paste(EditLine *editor, int key)
     return ok ? CC_REFRESH : CC_ERROR;
 }
 
-/* Handles Tab: completes the line as far as the matching words agree, and lists the words if nothing can be added. */
+/* Called for Tab: completes the word as far as all matching words agree. If nothing can be added, lists these words. */
 static unsigned char complete_word(EditLine *editor, int key)
 {
     (void)key;
@@ -237,8 +237,8 @@ static unsigned char complete_word(EditLine *editor, int key)
     return CC_REDISPLAY;
 }
 
-/* Sets a UTF-8 locale, because the editor works in the locale's characters and other locales cannot represent all
- * messages. */
+/* Sets a UTF-8 locale, because the line editor can only represent characters of the locale. Returns false if there is
+ * none. */
 static bool use_utf8(void)
 {
     if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8")) return true;
@@ -262,7 +262,7 @@ static void open_editor(cli_input *input, bool keep_history)
     el_set(input->editor, EL_HIST, history, input->history);
     el_set(input->editor, EL_GETCFN, get_character);
     el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    /* el_set would leak its copies of both strings, so el_wset is used. */
+    /* el_wset is used because el_set would leak its copies of both strings. */
     el_wset(input->editor, EL_ADDFN, L"whit-paste", L"Insert what is pasted", take_paste);
     el_set(input->editor, EL_BIND, PASTE_BEGIN, "whit-paste", NULL);
     el_wset(input->editor, EL_ADDFN, L"whit-complete", L"Complete a command", complete_word);
@@ -287,7 +287,7 @@ static cli_line edit_line(cli_input *input, const char **line, size_t *n_bytes)
     *n_bytes = (size_t)n;
     enter(input, *line);
     if ((*line)[*n_bytes - 1] == '\n') --*n_bytes;
-    /* The file has one line for each message; a pasted text with line feeds stays in memory only. */
+    /* The history file has one line per message, so a pasted text with line feeds is only kept in memory. */
     if (*n_bytes && !memchr(*line, '\n', *n_bytes)) append_history(input, *line, *n_bytes);
     return CLI_LINE_READ;
 }
@@ -337,7 +337,7 @@ cli_line cli_input_next(cli_input *input, const char *prompt, const char **line,
 #if WHIT_HAVE_EDIT
     if (input->history) return edit_line(input, line, n_bytes);
 #endif
-    if (input->terminal) { /* the prompt is shown although answers may be written to a file */
+    if (input->terminal) { /* the prompt is shown even if stdout, for the answers, is a file */
         FILE *screen = isatty(STDOUT_FILENO) ? stdout : stderr;
         fputs(prompt, screen);
         fflush(screen);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit inspect, which prints the contents of a model file, and the memory and bytes needed to run the
- * model. */
+ * Implements whit inspect, which prints the contents of a model file, and how much memory and reading the model needs
+ * to run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -95,7 +95,7 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
     return tensor;
 }
 
-/* Collects the facts about a model as one JSON object, from which the text is printed, too. */
+/* Returns the facts about a model as a JSON object; the text form is printed from it, too. */
 static json_t *describe_model(const char *path, const whit_model *model, const whit_session_options *session,
                               const cli_adapters *adapters)
 {
@@ -167,7 +167,7 @@ static double read_number(const json_t *facts, const char *key)
     return json_number_value(json_object_get(facts, key));
 }
 
-/* Prints the codec that a budget of bits chose for each matrix (whit compress --bits). */
+/* Prints the codecs that a budget of bits has chosen for the matrices (whit compress --bits). */
 static void print_choice(cli_call *call, const json_t *metadata)
 {
     const char *line = json_string_value(json_object_get(metadata, "whit.bits"));
@@ -216,7 +216,8 @@ static const char *tensor_name(void *file, int32_t tensor)
     return whit_ndf_tensor_name(file, (uint32_t)tensor);
 }
 
-/* Prints the plan of a pass over `n_rows` rows for a greedy sampler, which reads the logits of the last row. */
+/* Prints the plan of a pass over n_rows rows with greedy sampling, which needs only the last row's logits. Returns an
+ * exit status. */
 static int print_plan(cli_call *call, const whit_model *model, whit_session_options wanted, uint32_t n_rows,
                       bool is_adapted)
 {
@@ -243,7 +244,7 @@ static int print_plan(cli_call *call, const whit_model *model, whit_session_opti
     return status;
 }
 
-/* Returns whether a file is a memory file, whose records `whit memory` shows. */
+/* Returns whether a file is an associative memory, which `whit memory` can show. */
 static bool is_memory(const char *path)
 {
     whit_ndf *file;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares what the files of whit inspect share. */
+ * Declares functions that the files of whit inspect share. */
 #ifndef WHIT_CLI_INSPECT_H
 #define WHIT_CLI_INSPECT_H
 
@@ -9,12 +9,13 @@
 json_t *cli_table_to_json(const whit_table *table);
 void cli_print_table(cli_call *call, const char *title, const json_t *table);
 
-/* Describes an ADAPTER frame as an object, and prints that object as a line. */
+/* Describe an ADAPTER frame as a JSON object, and print such an object as a line. */
 json_t *cli_describe_adapter(const whit_ndf_appended *frame);
 void cli_print_adapter(cli_call *call, const json_t *adapter);
-/* Shows a loose adapter; false if the file is not a loose adapter. */
+/* If the file is a loose adapter, that is one outside a model's file, prints it and sets *status. Returns false if the
+ * file is something else. */
 bool cli_inspect_adapter(cli_call *call, const char *path, bool json, int *status);
-/* Shows a session; false if the file is not a session. */
+/* If the file is a session, prints it and sets *status. Returns false if the file is something else. */
 bool cli_inspect_session(cli_call *call, const char *path, bool json, int *status);
 
 #endif

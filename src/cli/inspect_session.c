@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit inspect for sessions: prints the model and settings that a file was made with, and the turns. */
+ * Implements whit inspect for session files: prints the model and settings that a session was made with, and its
+ * turns. */
 #include <string.h>
 
 #include "cli/inspect.h"
@@ -23,7 +24,7 @@ static whit_status on_turn(void *user, const whit_session_record *before, const 
     return json_array_append_new(user, item) == 0 ? WHIT_OK : whit_fail_memory(error, "a list of turns", 0);
 }
 
-/* Writes the identity of the session's model in hexadecimal; "" if it is unknown. */
+/* Writes the hash that identifies the session's model in hexadecimal digits; "" if it is unknown. */
 static void name_model(const whit_session_record *record, char text[2 * WHIT_HASH_BYTES + 1])
 {
     whit_value model;

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdio.h>
 
-/* the 97.5 % quantile of the normal distribution */
+/* 97.5 % quantile of the normal distribution */
 static const double Z = 1.959963984540054;
 
-/* Returns the 97.5 % quantile of Student's t: by table up to ten degrees of freedom, then by the expansion in 1 /
- * degrees (Abramowitz, Stegun 1964, 26.7.5), whose error is below 1e-4. */
+/* Returns the 97.5 % quantile of Student's t distribution: from a table for up to ten degrees of freedom, otherwise by
+ * the expansion in 1 / degrees (Abramowitz, Stegun 1964, 26.7.5), whose error is below 1e-4. */
 static double student_quantile(size_t degrees)
 {
     static const double few[] = {0,       12.7062, 4.30265, 3.18245, 2.77645, 2.57058,

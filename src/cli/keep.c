@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "base/items.h"
 
-/* ---- sampling ------------------------------------------------------------------------------- */
+/* ---- sampling options ----------------------------------------------------------------------- */
 
-/* Takes the options that were not given from the session file. */
+/* Sets the options that were not given to those of the session file. */
 static void take_sampling(const cli_call *call, cli_sampler_flags *flags, const whit_sampler_options *kept)
 {
 #define TAKE(name, option) flags->name = cli_was_given(call, option) ? flags->name : kept->name
@@ -50,7 +50,8 @@ int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *ses
     if (!whit_session_file_sampler(keep->file, &kept, &keep->before)) return CLI_OK;
     take_sampling(call, sampler, &kept);
     if (sampler->seed < 0) {
-        /* A text continues its sequence of random numbers; a chat begins a new sequence for every answer. */
+        /* A text continues its sequence of random numbers with the same seed; a chat uses another seed for each
+         * answer. */
         sampler->seed = (int64_t)(kept.seed + is_chat);
         keep->goes_on = !is_chat;
     }
@@ -84,8 +85,8 @@ int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn)
 
 /* ---- conversations -------------------------------------------------------------------------- */
 
-/* The note of a turn is {"keep": N, "left_out": M, "messages": [...]}: the first N messages of the conversation are
- * unchanged, and the listed messages follow them. Prompts leave out M messages after the system message. */
+/* The note of a turn in the session file is {"keep": N, "left_out": M, "messages": [...]}: the first N messages of the
+ * conversation are unchanged, and these messages follow them. Prompts omit M messages after the system message. */
 
 static void hash_message(const whit_message *message, uint8_t digest[WHIT_HASH_BYTES])
 {

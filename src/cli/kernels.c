@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit kernels, which lists the kernels in this program and tells which kernels run here. */
+ * Implements whit kernels, which lists the kernels in this program and which of them this machine can run and uses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Returns whether the table contains this row's function; false if a later, faster row has replaced it. */
+/* Returns whether the table uses this row's function; a later, faster row may have replaced it. */
 static bool in_use(const whit_kernels *table, const whit_kernel_row *row)
 {
     return !memcmp((const char *)table + row->table_offset, &row->function, sizeof row->function);
@@ -28,9 +28,9 @@ static json_t *entry(const char *name, whit_isa isa, bool runs, bool used)
     return json_pack("{s:s, s:s, s:b, s:b}", "name", name, "isa", whit_isa_name(isa), "runs", runs, "used", used);
 }
 
-/* ---- choice of matrix kernels --------------------------------------------------------------------- */
+/* ---- which matrix kernels are chosen -------------------------------------------------------------- */
 
-/* Returns a usual type for a codec: with scales in groups if the codec has such scales, otherwise per row. */
+/* Returns a typical tensor type with this codec: with scales per group if the codec has these, otherwise per row. */
 static whit_tensor_type usual_type(uint8_t codec)
 {
     const whit_codec_info *info = whit_codec_find(codec);
@@ -49,7 +49,7 @@ static whit_tensor_type usual_type(uint8_t codec)
     return type;
 }
 
-/* Lists the kernel for each codec, kind of activations and number of tokens. */
+/* Lists the matrix kernel that is chosen for each codec, kind of activations and number of tokens. */
 static void list_choices(const whit_kernels *table, json_t *choices)
 {
     static const uint32_t tokens[] = {1, 4, 16, 128};
@@ -62,7 +62,7 @@ static void list_choices(const whit_kernels *table, json_t *choices)
             whit_tensor_type type = usual_type((uint8_t)codec);
             whit_acts_spec spec = whit_acts_spec_for(&type, acts[a].act);
             static const uint8_t kinds[] = {WHIT_ACTS_F32, WHIT_ACTS_I8, WHIT_ACTS_Q2};
-            if (spec.kind != kinds[a]) continue; /* the codec does not support these activations */
+            if (spec.kind != kinds[a]) continue; /* activations of this kind are not possible with the codec */
             for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++)
                 json_array_append_new(choices,
                                       json_pack("{s:s, s:s, s:i, s:s}", "codec", whit_codec_find(codec)->name,
@@ -71,7 +71,8 @@ static void list_choices(const whit_kernels *table, json_t *choices)
         }
 }
 
-/* Prints one line for each codec and kind of activations, with the numbers of tokens at which the kernel changes. */
+/* Prints one line for each codec and kind of activations, with the numbers of tokens from which on another kernel is
+ * chosen. */
 static void print_choices(cli_call *call, const json_t *choices)
 {
     size_t i;
@@ -91,7 +92,7 @@ static void print_choices(cli_call *call, const json_t *choices)
     cli_print(call, "\n");
 }
 
-/* Lists the kernels for products of training in bfloat16; "used" marks the kernel of --precision bf16. */
+/* Lists the kernels for bfloat16 products in training. "used": --precision bf16 chooses this kernel. */
 static void list_products(json_t *list)
 {
     static const whit_precision orders[] = {WHIT_PRECISION_BF16_TILES, WHIT_PRECISION_BF16_PAIRS};
@@ -122,7 +123,7 @@ static int run_kernels(cli_call *call)
         json_array_append_new(list,
                               entry(rows[i].op, rows[i].isa, whit_kernel_runs(&table, rows[i].isa, rows[i].features),
                                     in_use(&table, &rows[i])));
-    /* The matrix kernel depends on the tensor, so "used" means that it can be chosen. */
+    /* Which matrix kernel is chosen depends on the tensor, so "used" only means that it can be. */
     for (size_t i = 0; i < n_matmuls; i++) {
         bool runs = whit_kernel_runs(&table, matmuls[i]->isa, matmuls[i]->features);
         json_array_append_new(list, entry(matmuls[i]->name, matmuls[i]->isa, runs, runs));

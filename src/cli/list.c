@@ -21,7 +21,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Describes a row of the list, which is a model or an unfinished download. */
+/* A row of the list: a model, or an unfinished download. */
 struct row {
     char name[WHIT_CACHE_PATH_BYTES];
     char path[WHIT_CACHE_PATH_BYTES];
@@ -44,7 +44,8 @@ static json_t *add_row(json_t *rows, const struct row *row)
     return rows;
 }
 
-/* Adds each GGUF model of a repository under the name of its first part, and the other files as one folder. */
+/* Adds the models of a pulled repository: each GGUF model under the name of its first part, and all other files as one
+ * folder. */
 static void add_models(json_t *rows, const whit_hub_entry *entry)
 {
     char name[WHIT_HUB_FOLDER_BYTES];
@@ -88,9 +89,8 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* Adds the converted copies of sources outside the store; copies of pulled models are not listed. A source that was
- * edited, or converted differently by an older program, has several copies; they form one row, since 'whit rm' removes
- * them together. */
+/* Adds the converted copies whose sources are outside the store of pulled models. If a source was edited, or converted
+ * by an older program, it has several copies. They form one row, since 'whit rm' removes them together. */
 static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, size_t n_pulled, whit_error *error)
 {
     whit_cached *entries;
@@ -118,7 +118,7 @@ static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, siz
 
 static void print_rows(cli_call *call, const json_t *rows)
 {
-    enum { OTHERS = 36, NARROWEST = 20 }; /* columns after the name; least width of the name */
+    enum { OTHERS = 36, NARROWEST = 20 }; /* width of the columns after the name, and minimum width of the name */
     size_t i, widest = 4, columns = cli_columns(STDOUT_FILENO);
     const json_t *row;
     json_array_foreach(rows, i, row)
@@ -136,7 +136,7 @@ static void print_rows(cli_call *call, const json_t *rows)
     {
         char size[32];
         cli_bytes((uint64_t)json_integer_value(json_object_get(row, "bytes")), size);
-        /* A name that is too long for its column gets a line of its own, because a person copies it. */
+        /* a name that is too long for its column is printed on a separate line and not cut, since users copy it */
         const char *name = json_string_value(json_object_get(row, "name"));
         bool fits = json_string_length(json_object_get(row, "name")) <= widest;
         if (!fits) cli_print(call, "%s\n", name);

@@ -28,10 +28,10 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Parses the ids of a text into *tokens, which the caller frees. */
+/* Parses the token ids of a text into *tokens, which the caller frees. Returns an exit status. */
 static int parse_ids(cli_call *call, const char *path, const cli_text *text, whit_step_token **tokens, size_t *n_tokens)
 {
-    /* Each id has at least a digit and the space before the next id. */
+    /* Upper bound: each id has at least one digit and one space after it. */
     *tokens = calloc(text->size_bytes / 2 + 1, sizeof **tokens);
     if (!*tokens) return cli_fail(call, CLI_LIMIT, "not enough memory for the token ids");
     size_t n = 0;
@@ -54,7 +54,7 @@ static int parse_ids(cli_call *call, const char *path, const cli_text *text, whi
     return CLI_OK;
 }
 
-/* Runs the tokens and appends each slice of logits to `writer`. */
+/* Runs the tokens, and appends the logits after each token to `writer`. */
 static whit_status write_logits(whit_session *session, const whit_step_token *tokens, size_t n_tokens, size_t n_batch,
                                 size_t n_vocab, whit_writer *writer, whit_error *error)
 {
@@ -70,7 +70,7 @@ static whit_status write_logits(whit_session *session, const whit_step_token *to
     return WHIT_OK;
 }
 
-/* Writes the logits of the tokens to the file of -o; opens and closes a session for this. */
+/* Runs the tokens in a session and writes the logits to the file of -o. Returns an exit status. */
 static int run_tokens(cli_call *call, const whit_model *model, const cli_adapters *adapters,
                       const whit_step_token *tokens, size_t n_tokens)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The main program: finds the verb, parses its options, runs it, and returns its exit status. */
+ * The main program: finds the verb, parses its options, runs it and returns its exit status. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +19,9 @@ const cli_verb *cli_verb_find(const char *name)
     return NULL;
 }
 
-/* ---- first words that are no verb ------------------------------------------------------------- */
+/* ---- calls without a verb --------------------------------------------------------------------- */
 
-/* Joins the words as a shell accepts them; "..." stands for words that do not fit. */
+/* Joins the arguments as a shell would accept them; "..." replaces those that do not fit. */
 static void join_words(int argc, char **argv, char *line, size_t line_bytes)
 {
     size_t n = 0;
@@ -42,7 +42,7 @@ static void join_words(int argc, char **argv, char *line, size_t line_bytes)
     }
 }
 
-/* Handles calls that begin with an option instead of a verb, as other programs accept. */
+/* Reports a call that begins with an option, as in other programs, and suggests the verb. Returns an exit status. */
 static int options_first(const cli_call *call, int argc, char **argv)
 {
     static const char *const talking[] = {"-cnv", "--conversation", "-i", "--interactive", "-if"};
@@ -74,7 +74,7 @@ static bool is_model(const char *word)
 
 static int no_such_verb(const cli_call *call, int argc, char **argv)
 {
-    char small[32]; /* the word in lower case, since RUN means run */
+    char small[32]; /* the word in lower case: "RUN" probably means "run" */
     size_t n = 0;
     for (; argv[1][n] && n + 1 < sizeof small; n++) small[n] = (char)tolower((unsigned char)argv[1][n]);
     small[n] = 0;

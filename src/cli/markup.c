@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Reads Markdown byte by byte in one of these states:
- *
- *     START   the first bytes of a line are held until they determine the kind of the line
+ * | ~    START   the first bytes of a line are held until they determine the kind of the line
  *     TEXT    within a line
  *     SPAN    a mark of bold, italics or code and the text after it are held until the closing mark
  *     CODE    within a block of code; the first bytes of its lines are read in START_CODE, as they may end the block
- *     LABEL   the language after the marks that begin a block is read */
+ *     LABEL   the rest of the line that begins a block of code, which names the language, is read */
 #include "cli/markup.h"
 
 #include <ctype.h>
@@ -53,9 +52,9 @@ static bool put_held(cli_markup *m, unsigned style)
     return put_bytes(m, m->held, n, style);
 }
 
-/* ---- code ----------------------------------------------------------------------------------------- */
+/* ---- blocks of code -------------------------------------------------------------------------------- */
 
-/* Returns whether the held word is a keyword of many programming languages. */
+/* Returns whether the held word is a keyword in one of many programming languages. */
 static bool is_keyword(const cli_markup *m)
 {
     static const char words[] =
@@ -83,8 +82,8 @@ static bool put_word(cli_markup *m)
     return put_held(m, CLI_STYLE_CODE | style);
 }
 
-/* Returns the byte that begins a comment in the language of a block; languages that are not listed have C's
- * comments. */
+/* Returns the byte with which comments begin in the language that a block's label names: '#', or '-' or '/' (doubled).
+ * Unknown languages have '/'. Returns 0 if there are no comments or no label. */
 static char find_comment(const char *label, size_t n)
 {
     static const struct {
@@ -125,7 +124,7 @@ static bool add_code(cli_markup *m, char c)
         m->held[m->n_held++] = c;
         return true;
     }
-    /* A single '/' or '-' begins no comment, but two do: the first byte is held until the second. */
+    /* Only a doubled '/' or '-' begins a comment, so the first of them is held until the next byte. */
     bool is_second = m->comment && m->comment != '#' && m->n_held == 1 && m->held[0] == m->comment && c == m->comment;
     if (is_second) {
         m->has_comment = true;
@@ -158,8 +157,7 @@ static bool end_code_line(cli_markup *m)
     return ok;
 }
 
-/* Returns the number of fence marks after the blanks at the beginning of the held line; *at is the offset after the
- * marks. */
+/* Returns how many fence marks follow the blanks at the beginning of the held line; *at: the offset after them. */
 static size_t count_fence(const cli_markup *m, char mark, size_t *at)
 {
     size_t begin = 0;
@@ -174,7 +172,7 @@ static bool add_code_byte(cli_markup *m, char c)
     return c == '\n' ? end_code_line(m) : add_code(m, c);
 }
 
-/* Sends the held bytes from `i` on to `add`. */
+/* Passes the held bytes from index `i` on to `add` again; the earlier ones are dropped. */
 static bool replay_held(cli_markup *m, size_t i, bool (*add)(cli_markup *m, char c))
 {
     char held[sizeof m->held];
@@ -186,14 +184,15 @@ static bool replay_held(cli_markup *m, size_t i, bool (*add)(cli_markup *m, char
     return ok;
 }
 
-/* Adds one of the first bytes of a line of code, which are held as long as they may be the marks that end the block. */
+/* Adds one of the first bytes of a line of code. They are held as long as the line may be the fence that ends the
+ * block. */
 static bool add_start_code(cli_markup *m, char c)
 {
     size_t at;
     m->held[m->n_held++] = c;
     size_t n = count_fence(m, m->fence, &at);
-    if (at == m->n_held && m->n_held < 80) return true; /* only blanks and marks so far */
-    if (n >= m->n_fence && c == '\n') {                 /* only a line of marks ends the block */
+    if (at == m->n_held && m->n_held < 80) return true; /* so far only blanks and fence marks */
+    if (n >= m->n_fence && c == '\n') {                 /* a line of fence marks alone ends the block */
         bool ok = put_held(m, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
         m->state = START;
         return ok;
@@ -203,20 +202,21 @@ static bool add_start_code(cli_markup *m, char c)
     return replay_held(m, 0, add_code_byte);
 }
 
-/* ---- spans ---------------------------------------------------------------------------------------- */
+/* ---- spans of bold, italics and code -------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Returns whether an opening mark may follow this byte; for example, "2*3" and "snake_case" contain no marks. */
+/* Returns whether an opening mark may follow this byte. After a letter or digit none can: "2*3" and "snake_case"
+ * contain no marks. */
 static bool opens_after(char c)
 {
     return is_blank(c) || strchr("([{\"'>-/:,;", c) != NULL;
 }
 
-/* Returns the length of the mark at the beginning of the held span: `, **, __, * or _; marks of code may be longer. */
+/* Returns the length of the mark at the beginning of the held span: **, __, * or _, or one or more `. */
 static size_t mark_bytes(const cli_markup *m)
 {
     size_t n = 1, most = m->held[0] == '`' ? 8 : 2;
@@ -226,7 +226,8 @@ static size_t mark_bytes(const cli_markup *m)
 
 static bool add_text(cli_markup *m, char c);
 
-/* Writes the first held mark literally, because it begins no span; the rest may contain other marks. */
+/* Writes the mark that begins the held text as ordinary text, since it begins no span, and reads the rest of the text
+ * again. */
 static bool give_up_span(cli_markup *m)
 {
     char rest[sizeof m->held];
@@ -239,7 +240,8 @@ static bool give_up_span(cli_markup *m)
     return ok;
 }
 
-/* Writes the held span without its marks if it ends with the closing mark; c is the byte after that mark. */
+/* If the held text ends with the closing mark, writes the span without its marks. c: the byte after the held text.
+ * *is_closed: the span was written. */
 static bool close_span(cli_markup *m, char c, bool *is_closed)
 {
     size_t n_mark = mark_bytes(m), n = m->n_held, n_end = 0;
@@ -292,16 +294,17 @@ static bool add_text(cli_markup *m, char c)
     return put_bytes(m, &c, 1, 0);
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------- */
+/* ---- beginnings of lines -------------------------------------------------------------------------- */
 
-/* Passes the held first bytes of a line, from `i` on, to the state TEXT. */
+/* Ends the state START: passes the held bytes from index `i` on to the state TEXT. */
 static bool begin_text(cli_markup *m, size_t i)
 {
     m->state = TEXT;
     return replay_held(m, i, add_text);
 }
 
-/* Holds the first bytes of a line until they form a mark of a line, or cannot become one. */
+/* Adds one of the first bytes of a line. They are held until they form the mark of a heading, list, quote or block, or
+ * cannot form one. */
 static bool add_start(cli_markup *m, char c)
 {
     size_t begin = 0, at;
@@ -317,7 +320,7 @@ static bool add_start(cli_markup *m, char c)
         if (all_same && n <= 6) return true;
         if (c != ' ' || n_same > 6) break;
         m->line = CLI_STYLE_BOLD;
-        return begin_text(m, m->n_held); /* the marks themselves are not written */
+        return begin_text(m, m->n_held); /* the held marks are not written */
     case '>':
         if (n == 1) return true;
         m->line = CLI_STYLE_QUOTE;
@@ -334,7 +337,7 @@ static bool add_start(cli_markup *m, char c)
     case '*':
     case '+':
         if (n == 1) return true;
-        if (n == 2 && c == ' ') { /* the line is an item of a list */
+        if (n == 2 && c == ' ') { /* the line begins with the mark of a list's item */
             static const char bullet[] = "\xe2\x80\xa2 ";
             m->n_held = begin;
             return put_held(m, 0) && put_bytes(m, bullet, sizeof bullet - 1, 0) && begin_text(m, 0);
@@ -345,7 +348,7 @@ static bool add_start(cli_markup *m, char c)
     return begin_text(m, 0);
 }
 
-/* Collects the rest of the line that begins a block of code, which is the block's label. */
+/* Adds a byte of the label, which is the rest of the line that begins a block of code. */
 static bool add_label(cli_markup *m, char c)
 {
     size_t at;
@@ -354,7 +357,7 @@ static bool add_label(cli_markup *m, char c)
         if (at == m->n_held) m->n_fence = n + 1;
     }
     if (c != '\n' && m->n_held + 1 < sizeof m->held) {
-        /* If marks of code follow in the same line, as in ```one line```, the line begins no block. */
+        /* If fence marks occur again in the line, as in ```one line```, the line does not begin a block. */
         m->held[m->n_held++] = c;
         (void)count_fence(m, m->fence, &at);
         if (c == '`' && m->fence == '`' && at < m->n_held) return begin_text(m, 0);
@@ -382,7 +385,8 @@ static bool add_byte(cli_markup *m, char c)
     }
 }
 
-/* Returns the length of a run of bytes without marks, which is written at once so that its characters stay whole. */
+/* Returns the length of the text before the next possible mark. It is written at once, so that characters are not
+ * split. */
 static size_t plain_run(const cli_markup *m, const char *text, size_t n)
 {
     size_t i = 0;

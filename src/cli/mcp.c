@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit mcp, which offers a project's code graph and a memory to other programs' agents (Model Context
- * Protocol on stdin and stdout). It only reads, except that with --memory and --may-add it writes to this memory. */
+ * Implements whit mcp, which gives agents of other programs access to a project's code graph and to an associative
+ * memory (Model Context Protocol on stdin and stdout). It only reads, except that with --memory and --may-add it also
+ * writes to this memory. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,7 +150,7 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
     }
     wrong = wrong || status != WHIT_OK || (out.size_bytes > 6 && memcmp(out.data, "error:", 6) == 0);
     json_t *value = json_stringn(out.size_bytes ? whit_chars(&out) : "", out.size_bytes);
-    /* Source lines may contain invalid UTF-8, which is replaced. */
+    /* Source lines in the text may be invalid UTF-8; invalid bytes are replaced. */
     if (!value && whit_buf_append(&out, "", 1)) value = cli_json_path(whit_chars(&out));
     wrong = wrong || !value;
     whit_buf_free(&out);
@@ -157,8 +158,8 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
                      "isError", wrong);
 }
 
-/* Chooses the protocol version: the client's if it is known, otherwise the newest known one, which the client may
- * refuse. Version 2025-03-26 is not supported, because only it has batches. */
+/* Returns the protocol version to use: the client's if it is supported, otherwise the newest supported one, which the
+ * client may refuse. Version 2025-03-26 is not supported, because only it has batches. */
 static const char *version_for(const char *wanted)
 {
     static const char *const known[] = {"2025-06-18", "2024-11-05"};
@@ -175,7 +176,7 @@ static void handle(struct mcp *m, const json_t *message)
     if (!method || json_is_null(id)) {
         if (id && !is_reply) whit_rpc_refuse(&m->rpc, id, -32600, "expected a JSON-RPC request with a method");
     } else if (!id) {
-        return; /* the message is a notification */
+        return; /* a notification gets no reply */
     } else if (strcmp(method, "initialize") == 0) {
         const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
         whit_rpc_reply(&m->rpc, id,
@@ -205,7 +206,8 @@ static int run_mcp(cli_call *call)
     if (m.values->may_add && !m.values->memory) return cli_fail(call, CLI_USAGE, "--may-add needs --memory STORE");
     for (whit_rpc_got got; (got = whit_rpc_read(&m.rpc, -1, &message)) != WHIT_RPC_END;) {
         if (got != WHIT_RPC_MESSAGE) {
-            bool is_json = got == WHIT_RPC_OTHER; /* the message is a batch, which no supported version allows */
+            bool is_json = got == WHIT_RPC_OTHER; /* the message is JSON, but a batch or a single value, which supported
+                                                   * versions do not allow */
             const char *reason = is_json ? "this line is not a JSON object" : "this line is not JSON";
             if (!whit_rpc_refuse(&m.rpc, NULL, is_json ? -32600 : -32700, reason)) break;
             continue;

@@ -41,13 +41,13 @@ struct state {
     const struct memory_values *values;
     const char *store;
     whit_encoder encoder;
-    cli_memory_embedder embedder; /* used with --embed */
+    cli_memory_embedder embedder; /* the model of --embed */
     whit_memory_batch batch;
     uint64_t n_committed, n_lines;
-    char where[300]; /* prefix of messages: "FILE: " */
+    char where[300]; /* beginning of messages: "FILE: " */
 };
 
-/* Encodes one line of input: makes its hypervector, and the text to store. Returns CLI_OK or an error's status. */
+/* Encodes a line of input as a hypervector. *kept: the text to store. Returns an exit status. */
 static int encode_line(struct state *s, const char *line, size_t n_bytes, bool is_query,
                        uint64_t vector[WHIT_MEMORY_WORDS], json_t **kept)
 {
@@ -145,8 +145,8 @@ static int too_long(const struct state *s, const char *path, uint64_t line)
                     (unsigned long long)line, LINE_BYTES - 1);
 }
 
-/* Calls `fn` for each line of a file ("-" is stdin) that is not blank, without its line feed; the length of a line is
- * limited. */
+/* Calls `fn` for each line of a file ("-": stdin) that is not blank, without its line feed. Lines that are too long are
+ * refused. Returns an exit status. */
 static int each_line(struct state *s, const char *path, line_fn *fn)
 {
     bool from_stdin = strcmp(path, "-") == 0;
@@ -185,7 +185,7 @@ static int each_line(struct state *s, const char *path, line_fn *fn)
     return status;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- queries ---------------------------------------------------------------------------------- */
 
 struct asking {
     struct state state;
@@ -255,7 +255,8 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
     return status;
 }
 
-/* Adds a text from the command line. A text that is the name of a file is refused, since this is probably a mistake. */
+/* Adds a text from the command line. If it is the name of an existing file, it is refused as a probable mistake.
+ * Returns an exit status. */
 static int add_text(struct state *s, const char *text)
 {
     struct stat info;

@@ -13,7 +13,7 @@
 
 enum { CONTEXT_TOKENS = 2048, IDENTITY_BYTES = 65 };
 
-/* ---- the store's model ----------------------------------------------------------------------------- */
+/* ---- the model of a store -------------------------------------------------------------------------- */
 
 static int check_store(cli_call *call, const whit_model *model, const char *store)
 {
@@ -82,9 +82,9 @@ void cli_memory_embedder_close(cli_memory_embedder *embedder)
     free(embedder->values);
 }
 
-/* ---- planes ---------------------------------------------------------------------------------------- */
+/* ---- random planes --------------------------------------------------------------------------------- */
 
-/* Returns the i-th number of Steele's SplitMix64, whose bits are the signs of the planes' coordinates. */
+/* Returns the i-th number of Steele's generator SplitMix64; its bits are the signs of coordinates of the planes. */
 static uint64_t plane_signs(uint64_t i)
 {
     uint64_t z = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -93,8 +93,8 @@ static uint64_t plane_signs(uint64_t i)
     return z ^ (z >> 31);
 }
 
-/* Computes on which side of each plane a vector lies. Sums are in double precision and in the order of the coordinates,
- * so that the bits are the same on every machine. */
+/* Sets bit b to the side of plane b on which a vector lies. Sums are double and in the order of the coordinates, so
+ * that the bits are the same on every machine. */
 static void round_to_planes(const float *values, size_t width, uint64_t out[WHIT_MEMORY_WORDS])
 {
     const size_t n_blocks = (width + 63) / 64;

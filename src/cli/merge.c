@@ -36,9 +36,9 @@ static const cli_option options[] = {
 struct listener {
     cli_call *call;
     bool verbose;
-    json_t *matrices; /* NULL without --json */
+    json_t *matrices; /* list for --json; NULL without it */
     uint32_t n;
-    double largest; /* the largest error so far */
+    double largest; /* the largest error of a matrix so far */
 };
 
 static void on_matrix(void *user, const whit_merge_report *r)
@@ -55,7 +55,8 @@ static void on_matrix(void *user, const whit_merge_report *r)
         cli_print(listener->call, "%-28s %4s -> %-4s error %.3e\n", r->name, from, to, r->error);
 }
 
-/* Returns the path of an open model's .ndf: its own file, a file of the cache, or a file in memory. */
+/* Returns the path of the .ndf from which a model was opened: the model's own file, a converted copy in the cache, or a
+ * file in memory (/proc). */
 static const char *path_of(const whit_model *model, char *path, size_t path_bytes)
 {
     if (!model->in_memory) return whit_ndf_path(model->file);

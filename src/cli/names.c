@@ -38,9 +38,9 @@ static whit_status find_home(const char *words, char path[CLI_PATH_BYTES])
     return fits && access(path, F_OK) == 0 ? WHIT_OK : WHIT_ERROR_IO;
 }
 
-/* Returns whether the name belongs to a piece of a file that was cut at an arbitrary byte, as for hubs with a limit:
- * "-split-a" or ".part1of2" follows the file's own name, which has *n_stem bytes. GGUF's own parts
- * ("-00001-of-00003.gguf") are complete files, and the first part opens the model. */
+/* Returns whether a name is that of a piece of a file which was cut at arbitrary bytes, as for hubs that limit file
+ * sizes: "-split-a" or ".part1of2" after the file's own name. *n_stem: length of that own name. GGUF's parts
+ * ("-00001-of-00003.gguf") are no such pieces: they are complete files, of which the first opens the model. */
 static bool is_piece(const char *words, size_t *n_stem)
 {
     static const char split[] = "-split-", part[] = ".part";
@@ -60,7 +60,7 @@ static bool is_piece(const char *words, size_t *n_stem)
     return false;
 }
 
-/* Returns whether the name has the suffix that another program gives an unfinished download. */
+/* Returns whether the name has a suffix that other programs give to unfinished downloads. */
 static bool is_unfinished(const char *words)
 {
     static const char *const endings[] = {".part", ".partial", ".crdownload", ".download", ".incomplete", ".aria2"};
@@ -103,7 +103,7 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
                          "%.200s: is one piece of a split file; join the pieces in order: cat %.*s%s > %.*s", words, n,
                          words, others, n, words);
     }
-    /* Text that cannot be a name is opened as a path, so that the error of opening it is reported. */
+    /* Text that cannot be a model's name is treated as a path, so that opening it reports the error. */
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is longer than 4,095 bytes, the limit", words);
     return WHIT_OK;

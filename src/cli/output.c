@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes the program's output: checked output on stdout, messages and a progress bar on stderr. */
+ * Writes the program's output: text on stdout, whose errors are checked, and messages and a progress bar on stderr. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +35,8 @@ bool cli_has_colours(int fd)
     return is_screen(fd) && !(plain && *plain);
 }
 
-/* Prints a line on stderr; if the terminal is narrower than the line, breaks it between words. */
+/* Prints a line on stderr, of which `begun` columns are already printed. If the terminal is narrower, breaks the line
+ * between words. */
 static void print_wrapped(const char *line, size_t n, unsigned begun)
 {
     enum { NARROWEST = 20 };
@@ -67,7 +68,7 @@ static void message(const char *verb, const char *format, va_list arguments)
     if (n < 0) n = 0;
     size_t length = whit_plain_line(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
     cli_progress_end();
-    /* Earlier output is flushed first, since both streams may be one terminal. */
+    /* Output on stdout is flushed first, since both streams may be the same terminal. */
     fflush(stdout);
     int begun = fprintf(stderr, verb ? "whit %s: " : "whit: ", verb);
     print_wrapped(line, length, begun > 0 ? (unsigned)begun : 0);
@@ -90,7 +91,8 @@ void cli_note(const char *format, ...)
     va_end(arguments);
 }
 
-/* Returns the option to name after a message of the library, whose messages do not name options. */
+/* Returns the option to mention after an error message of the library, which does not know options; NULL if there is
+ * none. */
 static const char *option_for(const char *message)
 {
     static const struct {
@@ -143,18 +145,18 @@ static bool output_failed(cli_call *call)
 
 static bool on_terminal(void)
 {
-    static int known; /* 1: no, 2: yes, 0: not known yet */
+    static int known; /* 0: not determined yet, 1: no, 2: yes */
     if (!known) known = 1 + isatty(STDOUT_FILENO);
     return known == 2;
 }
 
-static whit_plain split; /* an incomplete character, which the next piece of output completes */
+static whit_plain split; /* state with an incomplete character, which the next piece of output completes */
 
 static bool put_text(cli_call *call, const char *text, size_t text_bytes)
 {
-    if (bar_shown && on_terminal()) cli_progress_end(); /* both streams may be one terminal */
-    /* If the terminal refuses bytes, a call may drop them without reporting an error, so the stream's error flag is
-     * checked too. */
+    if (bar_shown && on_terminal()) cli_progress_end(); /* both streams may be the same terminal */
+    /* If a terminal refuses bytes, fwrite may drop them without reporting it, so the stream's error flag is checked as
+     * well. */
     return (fwrite(text, 1, text_bytes, stdout) == text_bytes && !ferror(stdout)) || output_failed(call);
 }
 
@@ -176,8 +178,8 @@ bool cli_write_data(cli_call *call, const char *text, size_t text_bytes)
     return !call->output_failed && put_text(call, text, text_bytes);
 }
 
-/* Writes JSON, with escapes for control characters and hidden characters. Escapes are valid there, since such
- * characters occur only in JSON strings. */
+/* Writes a piece of JSON text. Control characters and hidden characters become escapes, which is correct because they
+ * can only occur in JSON strings. */
 bool cli_write_json(cli_call *call, const char *text, size_t text_bytes)
 {
     size_t done = 0, length;
@@ -211,7 +213,7 @@ bool cli_print(cli_call *call, const char *format, ...)
     return ok;
 }
 
-/* Writes a character that is still incomplete at the end. */
+/* Writes a character that the last piece of output has left incomplete. */
 static bool end_text(cli_call *call)
 {
     char plain[4];
@@ -243,7 +245,7 @@ bool cli_print_json(cli_call *call, json_t *value)
             0 &&
         cli_write(call, "\n", 1);
     if (!ok && !call->output_failed) {
-        call->output_failed = true; /* cli_finish returns it, as few callers check it */
+        call->output_failed = true; /* cli_finish turns this into the exit status, since few callers check results */
         cli_fail(call, CLI_IO,
                  "the JSON cannot be written: a text is not UTF-8, a number is not finite, or memory ran out");
     }
@@ -266,12 +268,13 @@ int cli_finish(cli_call *call, int status)
     cli_progress_end();
     end_text(call);
     cli_flush(call);
-    /* Some file systems report a lost write only on close. */
+    /* Some file systems report a lost write only when the file is closed. */
     if (!call->output_failed && fclose(stdout) != 0) output_failed(call);
     return call->output_failed && status == CLI_OK ? CLI_IO : status;
 }
 
-/* Writes an estimate of the remaining time from the rate so far: ", 3 min left", or "". */
+/* Writes an estimate of the remaining time, such as ", 3 min left", from the progress so far; "" if it cannot be
+ * estimated. */
 static void say_left(const char *what, double share, uint64_t now_ns, char *to, size_t to_bytes)
 {
     enum { SOON_NS = 500000000 };

@@ -9,7 +9,7 @@
 
 static const struct {
     const char *what;
-    const char *endings[4]; /* the first suffix is suggested */
+    const char *endings[4]; /* suffixes of the format; messages suggest the first one */
 } kinds[] = {
     [CLI_OUTPUT_MODEL] = {"an .ndf", {".ndf"}},
     [CLI_OUTPUT_GGUF] = {"a GGUF file", {".gguf"}},
@@ -21,7 +21,7 @@ static const struct {
     [CLI_OUTPUT_OWN] = {"a file of its own form", {".run"}},
 };
 
-/* Lists the suffixes that promise a format. Files whose names end otherwise may have any format. */
+/* Suffixes of known formats. A file with another suffix may have any format. */
 static const char *const promises[] = {".ndf", ".gguf", ".safetensors", ".onnx",  ".pt",  ".pth",
                                        ".npy", ".npz",  ".html",        ".svg",   ".csv", ".json",
                                        ".md",  ".txt",  ".jsonl",       ".jinja", ".gbnf"};
@@ -39,7 +39,8 @@ static bool is_of_kind(const char *path, cli_output_kind kind)
     return false;
 }
 
-/* Refuses a name that promises another format, and explains how to get this format if a verb makes it. */
+/* Refuses a file name with the suffix of another format. If another verb makes that format, the message says how.
+ * Returns an exit status. */
 static int refuse_ending(cli_call *call, const char *path, size_t n_stem, cli_output_kind kind)
 {
     const char *verb = call->verb->name, *what = kinds[kind].what, *proposed = kinds[kind].endings[0];
@@ -68,7 +69,7 @@ int cli_check_output(cli_call *call, const char *path, cli_output_kind kind)
     return CLI_OK;
 }
 
-/* Returns whether both paths name the same file, so that writing one would change the other. */
+/* Returns whether both paths are the same file, so that writing one would change the other. */
 static bool is_one_file(const char *path, const char *input)
 {
     uint64_t n_bytes;

@@ -5,7 +5,7 @@
 
 enum { WIDTH = 80, INDENT = 4, ITEM_INDENT = 8 };
 
-/* Quotes text for troff: backslashes, hyphens, and a dot or quote at the beginning. */
+/* Writes text for troff: escapes backslashes, hyphens, and a dot or quote at the beginning. */
 static void troff(cli_page *page, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -19,8 +19,8 @@ static void troff(cli_page *page, const char *text, size_t n)
     }
 }
 
-/* Wraps the words of text[0..n) in lines of at most WIDTH columns, indented by `indent` spaces; the first line already
- * has `begun` columns. */
+/* Prints the words of text[0..n) in lines of at most WIDTH columns that begin with `indent` spaces. begun: how many
+ * columns of the first line are already printed. */
 static void wrap_text(cli_page *page, const char *text, size_t n, int begun, int indent)
 {
     int column = 0;
@@ -100,7 +100,7 @@ void cli_page_item(cli_page *page, const char *tag, const char *text)
         cli_print(page->call, "\n");
     } else {
         cli_print(page->call, "%*s%s", INDENT, "", tag);
-        /* A short tag is printed on the same line as its text. */
+        /* A short tag is on the same line as the beginning of its text. */
         int column = INDENT + (int)strlen(tag);
         if (column >= ITEM_INDENT) cli_print(page->call, "\n");
         wrap_text(page, text, strlen(text), column < ITEM_INDENT ? column : 0, ITEM_INDENT);

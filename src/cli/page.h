@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Prints a manual page, which is written once, in either of two forms: plain text or man(7). */
+ * Prints a page of the manual, which is described once, as plain text or for man(7). */
 #ifndef WHIT_CLI_PAGE_H
 #define WHIT_CLI_PAGE_H
 
@@ -7,13 +7,13 @@
 
 typedef struct cli_page {
     cli_call *call;
-    bool man;   /* troff for man(1), else text for a terminal */
-    bool begun; /* a section was printed */
+    bool man;   /* true: troff for man(1); false: text for a terminal */
+    bool begun; /* a section was printed already */
 } cli_page;
 
-void cli_page_head(cli_page *page, const char *name); /* begins the page of a name such as "whit-run" */
+void cli_page_head(cli_page *page, const char *name); /* begins the page with this name, such as "whit-run" */
 void cli_page_section(cli_page *page, const char *title);
-/* Prints paragraphs separated by newlines; a line that begins with two spaces is printed unchanged. */
+/* Prints paragraphs, which end with newlines. A line that begins with two spaces is printed unchanged. */
 void cli_page_text(cli_page *page, const char *text);
 void cli_page_item(cli_page *page, const char *tag, const char *text);
 

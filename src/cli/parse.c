@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Parses arguments by the verb's table. Each mistake is reported in one line with a hint. */
+ * Parses a call's arguments by the verb's table. Each mistake is reported in one line with a hint. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes)
     return names + n;
 }
 
-/* Returns the edit distance of two short words (Wagner and Fischer, 1974), for "did you mean"; an exchange of two
- * adjacent letters is one edit (Damerau, 1964). */
+/* Returns the edit distance of two short words (Wagner and Fischer, 1974), for suggestions. Exchanging two adjacent
+ * letters is one edit (Damerau, 1964). */
 static size_t edits(const char *a, const char *b)
 {
     enum { MOST = 32 };
@@ -59,7 +59,7 @@ static size_t edits(const char *a, const char *b)
     return row[n_b];
 }
 
-/* Returns whether `word` contains `part`, in upper or lower case. */
+/* Returns whether `word` contains `part`; upper and lower case are equal. */
 static bool has_part(const char *word, const char *part)
 {
     const size_t n = strlen(part);
@@ -78,7 +78,7 @@ const char *cli_near_commands(const char *given, const char *const *commands, ch
 {
     size_t n = 0;
     for (line[0] = 0; *commands; commands++) {
-        if (!cli_is_near_name(given, *commands + 1)) continue; /* the name without its '/' */
+        if (!cli_is_near_name(given, *commands + 1)) continue; /* compares the name without its '/' */
         const int more = snprintf(line + n, room - n, "%s%s", n ? ", " : "; did you mean ", *commands);
         if (more < 0 || (size_t)more >= room - n) break;
         n += (size_t)more;
@@ -90,7 +90,7 @@ const char *cli_near_commands(const char *given, const char *const *commands, ch
 const cli_verb *cli_verb_guess(const char *word)
 {
     const cli_verb *closest = NULL;
-    size_t fewest = strlen(word) > 4 ? 3 : 2; /* a word that needs this many edits is not similar */
+    size_t fewest = strlen(word) > 4 ? 3 : 2; /* a word at this distance is not similar any more */
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
         if (edits(word, (*verb)->name) < fewest) {
             fewest = edits(word, (*verb)->name);
@@ -107,7 +107,7 @@ static int refuse_unknown(const cli_call *call, const char *given)
     if (n_given > 4)
         fewest = 3;
     else if (n_given > 2)
-        fewest = 2; /* a single letter gets no suggestion */
+        fewest = 2; /* a single letter is not a useful suggestion */
     const cli_option *option;
     for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
         for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
@@ -131,7 +131,7 @@ static const cli_option *find_option(const cli_verb *verb, const char *given, si
 
 static int refuse_value(const cli_call *call, const char *name, const cli_option *option, const char *text)
 {
-    enum { LARGEST_SAID = 1000000 }; /* a larger bound only protects arithmetic and does not help a user */
+    enum { LARGEST_SAID = 1000000 }; /* larger bounds only protect against overflow and are not mentioned to users */
     if (option->kind == CLI_CHOICE)
         return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument, text);
     const char *what = option->kind == CLI_REAL ? "a number" : "a whole number";
@@ -143,7 +143,8 @@ static int refuse_value(const cli_call *call, const char *name, const cli_option
     return cli_fail(call, CLI_USAGE, "%s takes %s%s, not '%s': %s", name, what, bounds, text, option->help);
 }
 
-/* Parses `text` as the option's kind into `value`; false if it is malformed or out of bounds. */
+/* Parses `text` by the option's kind and stores the result in *value; returns false if it is malformed or out of
+ * bounds. */
 static bool store(const cli_option *option, const char *text, void *value)
 {
     bool bounded = option->min != option->max;
@@ -152,7 +153,8 @@ static bool store(const cli_option *option, const char *text, void *value)
     switch (option->kind) {
     case CLI_FLAG: *(bool *)value = true; return true;
     case CLI_FILE:
-        whit_path_adopt((char *)(uintptr_t)text); /* text is an argument or the copy of an environment variable */
+        whit_path_adopt((char *)(uintptr_t)text); /* allowed: text is an argument of this process or a copy of an
+                                                   * environment variable */
     /* fall through */
     case CLI_TEXT: *(const char **)value = text; return true;
     case CLI_COUNT:
@@ -215,7 +217,7 @@ int cli_set_option(const cli_call *call, const cli_option *options, const char *
             size_t i = 0;
             while (given[i] && (given[i] == bare[i] || (given[i] == '_' && bare[i] == '-'))) i++;
             if (given[i] || bare[i]) continue;
-            /* Texts and lists would keep pointers into the typed line, which does not live as long. */
+            /* For these kinds, the value would point into the typed line, which is freed earlier. */
             if (option->kind == CLI_FLAG || option->kind == CLI_TEXT || option->kind == CLI_FILE ||
                 option->kind == CLI_REPEAT)
                 return -1;
@@ -230,7 +232,7 @@ bool cli_verb_takes_model(const cli_verb *verb)
     return !verb->n_max && find_option(verb, "-m", 2, NULL);
 }
 
-/* Returns the options that a verb's operands may set, in this order; a verb without a row here has -m. */
+/* Returns the options that a verb's operands set, in this order; for verbs that are not in this table, -m. */
 static const char *operand_options(const cli_verb *verb)
 {
     static const struct {
@@ -241,7 +243,7 @@ static const char *operand_options(const cli_verb *verb)
     return cli_verb_takes_model(verb) ? "-m" : "";
 }
 
-/* Sets options that were not given from the operands; returns the number of operands used. */
+/* Uses the first operands as values of options that were not given; returns the number of operands used. */
 static size_t take_operands(cli_call *call)
 {
     size_t n = 0, group_offset;
@@ -263,7 +265,7 @@ static int check_operands(cli_call *call)
     if (call->n_operands >= verb->n_min && call->n_operands <= verb->n_max) return CLI_OK;
     const size_t n_taken = take_operands(call);
     if (n_taken && n_taken == call->n_operands) return CLI_OK;
-    /* As cp and other programs have it: whit compress IN OUT */
+    /* like cp, the verb accepts an input and an output: whit compress IN OUT */
     const bool may_be_output = verb->n_max == 1 && call->n_operands == 2 && find_option(verb, "--output", 8, NULL) &&
         !cli_was_given(call, "--output");
     if (may_be_output)
@@ -276,8 +278,8 @@ static int check_operands(cli_call *call)
                     verb->name);
 }
 
-/* Skips an option of another program that is not needed here; returns true and sets *i to the last argument of the
- * option. */
+/* Skips an option of another program that is not needed here. Returns true, with *i at the option's last argument, if
+ * the option is such a one. */
 static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_text, int *i, int argc, char **argv)
 {
     if (!cli_habit_is_needless(habit, call->verb->name)) return false;
@@ -286,7 +288,7 @@ static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_tex
     return true;
 }
 
-/* Makes the variable's name, such as "WHIT_API_KEY_FILE", from the last name of an option, "--api-key-file". */
+/* Makes the name of an option's environment variable from its last name: "WHIT_API_KEY_FILE" for "--api-key-file". */
 static void variable_name(const cli_option *option, char *variable, size_t variable_bytes)
 {
     char name[32] = "";
@@ -310,7 +312,7 @@ bool cli_was_given(const cli_call *call, const char *name)
     return false;
 }
 
-/* Reads the options that were not given from environment variables; "0" leaves a flag unset. */
+/* Reads environment variables for the options that were not given; "0" does not set a flag. Returns an exit status. */
 static int take_variables(cli_call *call)
 {
     size_t group_offset;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit perplexity, which measures how well a model predicts a text, window by window as llama.cpp's tool
+ * Implements whit perplexity, which measures how well a model predicts a text, window by window, as llama.cpp's program
  * does. */
 #include <math.h>
 #include <stdio.h>
@@ -11,12 +11,12 @@
 
 struct perplexity_values {
     const char *file, *base;
-    int kv_base; /* type of the base's KV cache (the base is then the same model); -1: not used */
+    int kv_base; /* the base is the same model with this type of KV cache; -1: it is not */
     uint32_t n_chunks;
     bool second_half, json;
     cli_model_flags model;
     cli_session_flags session;
-    cli_adapter_flags adapters; /* adapters of the model, not of the base */
+    cli_adapter_flags adapters; /* adapters that only the measured model has, not the base */
 };
 static const struct perplexity_values defaults = {.kv_base = -1, .session = {.n_sinks = CLI_SINKS}};
 
@@ -35,12 +35,12 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Holds a model that is measured; the base is a second subject. */
+/* A model that is measured, or the base with which it is compared. */
 struct subject {
     whit_model *model;
     whit_session *session;
     cli_adapters adapters;
-    bool is_borrowed; /* the model belongs to the other subject */
+    bool is_borrowed; /* the other subject owns the model */
 };
 
 static void close_subject(struct subject *subject)
@@ -50,7 +50,8 @@ static void close_subject(struct subject *subject)
     if (!subject->is_borrowed) whit_model_close(subject->model);
 }
 
-/* Returns whether the tokenizer begins texts with a beginning-of-text token, which tokenising an empty text shows. */
+/* Returns whether the tokenizer puts a beginning-of-text token before texts, which it then does for an empty text,
+ * too. */
 static bool adds_bos(const whit_model *model)
 {
     int32_t id = -1;
@@ -62,11 +63,12 @@ static bool adds_bos(const whit_model *model)
 struct window_plan {
     uint32_t n_ctx, n_batch;
     size_t n_windows;
-    bool is_endless; /* all tokens are one window */
+    bool is_endless; /* the whole text is one window */
     bool second_half, bos;
 };
 
-/* Scores one window of n tokens; `tokens` have the form of session steps, with want_logits set. */
+/* Scores a window of n tokens, which are ready for session steps; the predictions after tokens with want_logits
+ * count. */
 static whit_status score_window(struct subject *subject, struct subject *base, const whit_step_token *tokens, size_t n,
                                 const struct window_plan *plan, cli_score *score, whit_error *error)
 {
@@ -143,8 +145,8 @@ static void report_score(cli_call *call, const struct perplexity_values *values,
                   score->divergences[score->n - 1], top1);
 }
 
-/* Scores each window in turn. The last, shorter window counts too, unless only the second halves of windows count. An
- * endless cache reads all tokens as one window. */
+/* Scores the windows in turn. A last, shorter window is scored if all tokens count, but not if only the second half of
+ * each window counts. If the cache is endless, the text is one window. Returns an exit status. */
 static int measure_text(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
                         struct window_plan *plan, cli_score *score)
 {
@@ -183,14 +185,15 @@ static int open_session(cli_call *call, const struct perplexity_values *values, 
         : cli_fail_error(call, &error);
 }
 
-/* Refuses a window that is too short to score anything. */
+/* Refuses a context in which no token could be scored. Returns an exit status. */
 static int check_window(cli_call *call, const struct perplexity_values *values, uint32_t n_ctx)
 {
     const uint32_t least = 2u + values->second_half;
     return n_ctx >= least ? CLI_OK : cli_fail(call, CLI_USAGE, "a window (-c) needs at least %u tokens", least);
 }
 
-/* Plans the windows of the tokens, opens the sessions, measures the model and prints the result. */
+/* Divides the tokens into windows, opens the sessions, measures the model and prints the result. Returns an exit
+ * status. */
 static int measure_windows(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids,
                            size_t n_ids, struct window_plan *plan)
 {

@@ -28,7 +28,8 @@ static const cli_plot_point *point_at(const cli_plot *plot, size_t i)
     return WHIT_ITEMS(const cli_plot_point, &plot->points) + i;
 }
 
-/* Adds a point. A resumed run repeats the steps after its checkpoint, so the new points replace the old ones. */
+/* Adds a point. A resumed run repeats the steps after its checkpoint: the new point replaces those of this and later
+ * steps. */
 void cli_plot_add(cli_plot *plot, cli_plot_point point)
 {
     while (count(plot) && point_at(plot, count(plot) - 1)->step >= point.step) plot->points.size_bytes -= sizeof point;
@@ -41,7 +42,8 @@ static void read_line(cli_plot *plot, const char *line, size_t n_bytes, const ch
     snprintf(held, sizeof held, "held_%s", field);
     json_t *object = json_loadb(line, n_bytes, 0, NULL);
     const json_t *run = json_object_get(object, "run");
-    /* A new run replaces all points; a resumed run replaces only the points after its checkpoint (cli_plot_add). */
+    /* A run that was not resumed replaces all points; a resumed one replaces only those after its checkpoint
+     * (cli_plot_add). */
     if (run && !json_is_true(json_object_get(run, "resumed"))) plot->points.size_bytes = 0;
     const json_t *step = json_object_get(object, "step"), *loss = json_object_get(object, field),
                  *measured = json_object_get(object, held);
@@ -69,7 +71,7 @@ void cli_plot_read_log(cli_plot *plot, const char *path, const char *field)
 /* ---- axes ----------------------------------------------------------------------------------- */
 
 typedef struct axis {
-    double low, high, step; /* step: distance between ticks of a linear axis */
+    double low, high, step; /* step: distance between ticks; not used for a logarithmic axis */
     bool logarithmic;
 } axis;
 
@@ -80,7 +82,7 @@ static double share_of(const axis *a, double value)
     return (value - low) / (high - low);
 }
 
-/* Returns the distance between ticks: 1, 2 or 5 times a power of ten, so that about `n` ticks lie in `span`. */
+/* Returns a distance between ticks, 1, 2 or 5 times a power of ten, so that `span` has about n ticks. */
 static double tick_step(double span, int n)
 {
     double power = pow(10, floor(log10(span / n))), rest = span / n / power;
@@ -151,7 +153,7 @@ static void put_text(whit_buf *out, double x, double y, const char *anchor, cons
     whit_buf_append_str(out, "</text>\n");
 }
 
-/* Draws as many words of the title as fit the picture's width; viewers show the whole title beside the pointer. */
+/* Draws as many words of the title as fit. The whole title is also stored, and browsers show it under the pointer. */
 static void put_title(whit_buf *out, const char *title)
 {
     enum { TITLE_BYTES = 96 };
@@ -199,7 +201,7 @@ static void put_axes(whit_buf *out, const axis *x, const axis *y)
     put_text(out, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 12, "middle", "step");
 }
 
-/* Draws a line through the losses, or a line with dots through the held-out losses. */
+/* Draws the losses as a line, or the held-out losses as a line with dots. */
 static void put_curve(whit_buf *out, const cli_plot *plot, const axis *x, const axis *y, bool held)
 {
     bool begun = false;

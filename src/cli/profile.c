@@ -67,9 +67,9 @@ whit_status cli_profile_name(const char *cache_dir, const cli_machine *machine, 
     return WHIT_OK;
 }
 
-/* ---- the file -------------------------------------------------------------------------------------- */
+/* ---- the profile's file ---------------------------------------------------------------------------- */
 
-/* Writes the lines that name the machine; a profile whose first lines differ is stale. */
+/* Writes the lines that identify the machine and the program. A profile with other such lines is stale. */
 static void write_head(const cli_machine *m, whit_buf *out)
 {
     whit_buf_printf(out, "whit profile 1\nversion %s\nprocessor %s %s, %u cores, %u threads, %u GB\n", m->version,
@@ -107,7 +107,7 @@ whit_status cli_profile_write(const char *path, const cli_machine *machine, cons
     return status;
 }
 
-/* Reads "NAME VALUE GAIN"; false if the line has another form or a number is out of range. */
+/* Reads the line "NAME VALUE GAIN" of a setting; returns false if it is malformed or a number is out of range. */
 static bool read_value(const char **at, int which, cli_profile *profile)
 {
     char name[16];
@@ -122,7 +122,7 @@ static bool read_value(const char **at, int which, cli_profile *profile)
     return true;
 }
 
-/* Returns whether the last line is the checksum of the lines before it; *end is the offset of the last line. */
+/* Returns whether the last line is the checksum of all lines before it. *end: beginning of the last line. */
 static bool is_whole(const char *text, const char **end)
 {
     whit_buf same = {0};
@@ -173,7 +173,7 @@ bool cli_profile_is_off(void)
     return wanted && !strcmp(wanted, "off");
 }
 
-/* ---- choosing -------------------------------------------------------------------------------------- */
+/* ---- choosing values ------------------------------------------------------------------------------- */
 
 static int compare_doubles(const void *a, const void *b)
 {

@@ -68,7 +68,7 @@ void cli_program_close(cli_program *program)
 
 enum { SHOWN_MAX = 200 };
 
-/* Prints a line of a text and a caret under a place in it. */
+/* Prints a line of a program's text, and a caret under the place in it. */
 static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
 {
     size_t at = 0;
@@ -94,7 +94,8 @@ static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error)
 {
-    whit_error told = *error; /* a copy that names the option, as the language's messages do not */
+    whit_error told = *error; /* a copy to which the option's name is added, since the language's messages do not
+                               * mention options */
     bool limited = error->status == WHIT_ERROR_LIMIT;
     const char *option = "";
     if (limited && strstr(error->message, " bytes together, which is the limit"))
@@ -108,7 +109,7 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
     return status;
 }
 
-/* Reads the last PROGRAM frame of an .ndf in binary form. */
+/* Reads the last PROGRAM frame of an .ndf, which is a program in binary form. */
 static whit_status read_frame(const char *path, whit_buf *bytes, whit_error *error)
 {
     whit_ndf *ndf;
@@ -134,7 +135,8 @@ static bool is_binary(const char *data, size_t n)
     return n >= n_magic && memcmp(data, WHIT_LANG_BINARY_MAGIC, n_magic) == 0;
 }
 
-/* Returns whether reading should continue: it stops at the magic of an .ndf, or above the size limit of a program. */
+/* Returns whether reading should continue. It stops at the magic of an .ndf, and beyond the maximum size of a
+ * program. */
 static bool wants_more(const char *data, size_t n)
 {
     enum { BINARY_MAX_BYTES = 192 << 20 };

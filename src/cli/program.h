@@ -22,26 +22,28 @@ typedef struct cli_program {
     whit_lang *lang;
 } cli_program;
 
-/* Reads the highest tier that WHIT_TIER allows. The result is CLI_OK, or a status after a line. */
+/* Sets *tier to the highest execution tier that the environment variable WHIT_TIER allows. Returns CLI_OK, or an exit
+ * status after a message. */
 int cli_program_tier(const cli_call *call, int *tier);
 
-/* Opens a session that prints on stdout and obeys WHIT_TIER and WHIT_CPU. The result is CLI_OK, or a status after a
- * line. */
+/* Opens a session of the array language, which prints on stdout and obeys WHIT_TIER and WHIT_CPU. Returns CLI_OK, or an
+ * exit status after a message. */
 int cli_program_open(cli_call *call, const cli_program_flags *flags, bool echo, cli_program *program);
 void cli_program_close(cli_program *program);
 
-/* Prints the message of a failure, the program's line and a caret under the place; returns the exit status. */
+/* Prints an error's message, and the line of the program with a caret under the place. Returns the exit status. */
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error);
 
-/* Reads a program's text from a text, a binary form (lang/core/binary.h), or the last PROGRAM frame of an .ndf; - is
- * stdin. The result is CLI_OK, or a status after a line; free() the text. */
+/* Reads the text of a program from a text file, a file in binary form (lang/core/binary.h), or the last PROGRAM frame
+ * of an .ndf; "-" is stdin. The caller frees the text. Returns CLI_OK, or an exit status after a message. */
 int cli_read_program(cli_call *call, const char *path, cli_text *text);
 
-/* Reads a family's program (--family). The result is CLI_OK, or a status after a line; free() the text. */
+/* Reads the program of a model family (--family). The caller frees the text. Returns CLI_OK, or an exit status after a
+ * message. */
 int cli_read_family(cli_call *call, const char *path, cli_text *text);
-/* Prints the message of a failure of an object opened with the program, and a caret if the mistake is in the program;
- * returns the exit status. */
+/* Prints the message of an error that occurred with a model family's program, and a caret if the mistake is in the
+ * program. Returns the exit status. */
 int cli_family_fail(cli_call *call, const char *path, const cli_text *text, const whit_error *error);
 
 #endif

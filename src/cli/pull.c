@@ -26,7 +26,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Measures the download rate over the last seconds, so that the rate follows changes of the connection. */
+/* Measures the download rate over the last seconds, so that it reflects changes of the connection. */
 struct meter {
     uint64_t since_ns, since_bytes;
     double bytes_per_s;
@@ -105,7 +105,8 @@ static int run_pull(cli_call *call)
     if (status == WHIT_OK) status = whit_hub_token(values->token, token, &from, &error);
     if (status == WHIT_OK) {
         snprintf(asking, sizeof asking, "asking %s", endpoint);
-        cli_progress(NULL, asking, 0); /* shown at once: resolving a wrong name takes some time to fail */
+        cli_progress(NULL, asking, 0); /* shown before the first request, because a wrong name fails only after some
+                                        * time */
         status = whit_hub_pull(&name, &pull, &pulled, &error);
     }
     cli_progress_end();

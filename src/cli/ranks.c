@@ -6,8 +6,8 @@
 #include "ranks/ranks.h"
 #include "runtime/split.h"
 
-static whit_ranks ranks;  /* `user` is NULL until the process has joined the ranks */
-static bool have_a_model; /* the ranks already run a model */
+static whit_ranks ranks;  /* ranks.user is NULL until this process has joined the ranks */
+static bool have_a_model; /* cli_split_model has made the ranks run a model */
 
 int cli_split_model(cli_call *call, whit_model *model)
 {

@@ -6,8 +6,8 @@
 
 #include "base/utf8.h"
 
-/* Options that leave the result as it is: its name and layout on disk, what is measured or told beside it, how fast it
- * is made, and whether an interrupted run is resumed. */
+/* Options that do not change the result: the file's name and layout, what is measured or printed, how fast the work is
+ * done, and whether an interrupted run is resumed. */
 static const char *const neutral[] = {
     "--output",   "--split-max-size", "--append",     "--report",           "--log",     "--plot",
     "--held-out", "--held-out-every", "--checkpoint", "--held-out-windows", "--verbose", "--checkpoint-seconds",
@@ -28,7 +28,7 @@ static bool is_neutral(const cli_option *option)
     return false;
 }
 
-/* Writes the first of the option's names that has two dashes, else the last. */
+/* Writes the first name of the option that begins with two dashes; if there is none, its last name. */
 static void long_name(const cli_option *option, char *name, size_t name_bytes)
 {
     for (const char *at = option->names; (at = cli_option_name(at, name, name_bytes));)
@@ -42,16 +42,17 @@ static void add_option(const cli_option *option, whit_buf *text)
     whit_buf_printf(text, " %s", name);
 }
 
-/* Adds a value, cut after 80 bytes, in quotes where it has blanks. */
+/* Appends a value, cut after VALUE_BYTES bytes; in quotes if it contains blanks. */
 static void add_value(const char *value, whit_buf *text)
 {
     enum { VALUE_BYTES = 80 };
-    const int n = (int)whit_utf8_valid_bytes((const uint8_t *)value, strnlen(value, VALUE_BYTES)); /* JSON shows it */
+    /* only valid UTF-8, since JSON output may show it */
+    const int n = (int)whit_utf8_valid_bytes((const uint8_t *)value, strnlen(value, VALUE_BYTES));
     const char *quote = strpbrk(value, " \t\n'\"") ? "\"" : "";
     whit_buf_printf(text, " %s%.*s%s", quote, n, value, quote);
 }
 
-/* Returns where the last name of a path begins; slashes may follow the name of a folder. */
+/* Returns the beginning of the last name in a path; slashes after it do not count. */
 static const char *last_name(const char *path)
 {
     size_t n = strlen(path);
@@ -81,7 +82,8 @@ static void add_real(const cli_option *option, bool is_wanted, double number, wh
     whit_buf_printf(text, " %.7g", number);
 }
 
-/* Adds an option by its value. `given`: among the arguments; else its default is added where it says something. */
+/* Appends an option with its value. If it was not given, appends its default if with_defaults, unless this is empty or
+ * depends on other options. */
 static void add_given(const cli_option *option, const void *value, bool given, bool with_defaults, whit_buf *text)
 {
     const bool wanted = given || with_defaults;
@@ -102,7 +104,7 @@ static void add_given(const cli_option *option, const void *value, bool given, b
         add_whole(option, given || (wanted && *(const uint32_t *)value), *(const uint32_t *)value, text);
         break;
     case CLI_INT: add_whole(option, given || (wanted && *(const int32_t *)value), *(const int32_t *)value, text); break;
-    case CLI_REAL: /* a negative default stands for one that depends on other options */
+    case CLI_REAL: /* a negative default means that the value depends on other options */
         add_real(option, given || (wanted && *(const float *)value > 0), (double)*(const float *)value, text);
         break;
     case CLI_SEED: add_whole(option, wanted, *(const int64_t *)value, text); break;

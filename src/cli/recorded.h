@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * The command line that a written model keeps of itself (whit.command): every option that changes the result. */
+ * Writes the command line that is stored in a model which a verb makes (whit.command): every option that changes the
+ * result. */
 #ifndef WHIT_CLI_RECORDED_H
 #define WHIT_CLI_RECORDED_H
 
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* Holds the value that an option has in effect, which the verb computed. NULL: the option is left out. */
+/* The value of an option that was in effect, if it differs from the given one. value NULL: the option is left out. */
 typedef struct cli_effective {
     const char *name, *value;
 } cli_effective;
 
-/* Writes "whit VERB" and the options of the verb's table that change its result, terminated: the given options with
- * their values, and the defaults if `with_defaults` is set. A path is shortened to its last name. Options for outputs,
- * measuring, threads and messages are left out. False: out of memory. */
+/* Writes "whit VERB" and the options that change the result, with a zero byte at the end: the given options and, with
+ * `with_defaults`, the defaults of others. Of a path only the last name is written. Options for outputs, measurements,
+ * threads and messages are left out. Returns false if memory runs out. */
 bool cli_record_command(const cli_call *call, bool with_defaults, const cli_effective *effective, size_t n_effective,
                         whit_buf *text);
 

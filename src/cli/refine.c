@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit refine, which makes a better GGUF file of the same types from the model that the file was made
- * from. */
+ * Implements whit refine, which improves a GGUF file: it rounds the original model again to the same types with less
+ * error. */
 #include <string.h>
 
 #include "cli/flags.h"
@@ -34,7 +34,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Refuses a file that refining could not change before the work, which takes hours, begins. */
+/* Checks before the work, which takes hours, that refining could change the file at all. */
 static whit_status check_refinable(const whit_source *file, const whit_source *original, whit_error *error)
 {
     uint32_t n_known = 0, n_alike = 0;
@@ -112,7 +112,7 @@ static int run_refine(cli_call *call)
         return cli_fail_error(call, &error);
     uint32_t n_replaced = 0;
     cli_rounding rounding = {.output = values->output,
-                             .codec = "f16", /* matrices that are not refined keep the file's bytes */
+                             .codec = "f16", /* matrices that are not refined are copied from the file unchanged */
                              .like = &file,
                              .calib = &values->calib,
                              .max_tokens = values->max_tokens,

@@ -22,7 +22,7 @@ static const char help[] =
 struct repl {
     cli_call *call;
     cli_program program;
-    whit_buf text;                /* text of the current statement */
+    whit_buf text;                /* text of the statement that is being typed */
     whit_buf session;             /* all lines, for messages, since functions of earlier statements may fail */
     uint32_t n_lines, first_line; /* lines read; first line of the statement */
     bool times, shown;            /* shown: the last statement was loaded, but neither run nor kept */
