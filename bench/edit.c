@@ -3,7 +3,8 @@
  * also times samples that only read: each finds the lines of two offsets, which takes about as long as an edit and
  * touches the same memory. Their times are the floor of this machine: slow samples among them are not due to the
  * editor.
- * | ~    bench_edit [MEGABYTES [EDITS]]      100 and 1,000,000 by default */
+ *
+ *     bench_edit [MEGABYTES [EDITS]]      100 and 1,000,000 by default */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

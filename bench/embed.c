@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Measures the speed of batches of texts in the sessions that whit embed opens, and in the same rounds the speed of a
  * prompt of 512 tokens. The first round, in which memory is new, does not count.
- * | ~    bench_embed FILE.ndf [ROUNDS] */
+ *
+ *     bench_embed FILE.ndf [ROUNDS] */
 #include "rounds.h"
 
 #include "base/clock.h"

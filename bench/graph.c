@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Measures queries to a code graph whose pages are cached, and updates after an edit. Prints one JSON line.
- * | ~    bench_graph FOLDER CACHE
- * | The graph is built in CACHE. FOLDER should be a copy, since the modification times of its files are changed. */
+ *
+ *     bench_graph FOLDER CACHE
+ *
+ * The graph is built in CACHE. FOLDER should be a copy, since the modification times of its files are changed. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

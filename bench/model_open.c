@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Measures what opening a model costs while its file is in the page cache: the time, the pages of the file that are
  * mapped in, and one metadata look-up.
- * | ~    bench_model_open FILE.ndf */
+ *
+ *     bench_model_open FILE.ndf */
 #include "base/clock.h"
 #include "whit.h"
 

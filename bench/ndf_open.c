@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Measures what opening a container costs: time and touched pages for a 1 GB model with 400 tensors and a 4 MB
  * tokenizer in the page cache; one metadata look-up; the speed of verifying and writing.
- * | ~    bench_ndf_open [FOLDER [MEGABYTES]]     FOLDER (default /tmp) holds the file meanwhile */
+ *
+ *     bench_ndf_open [FOLDER [MEGABYTES]]     FOLDER (default /tmp) holds the file meanwhile */
 #include "base/clock.h"
 #include "format/ndf_verify.h"
 #include "format/ndf_write.h"

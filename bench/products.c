@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Measures matrix products y = x W^T on one thread: SGEMM of OpenBLAS, and bfloat16 products summed in the order of the
  * instruction VDPBF16PS or TDPBF16PS.
- * | ~    bench_products [ROUNDS]
- * | A round measures every precision in turn, packing included, in CPU time. Prints the median rates, the median of the
+ *
+ *     bench_products [ROUNDS]
+ *
+ * A round measures every precision in turn, packing included, in CPU time. Prints the median rates, the median of the
  * rounds' quotients, and the relative difference between the results of bfloat16 and SGEMM. */
 #include "rounds.h"
 

@@ -2,7 +2,8 @@
  * Compares a prompt for which every token's hidden state is computed with a prompt for which only the last token's is.
  * Families whose last layers share keys and values save time in the second case. Also measures the time of a longer
  * prompt until the logits of its first new token.
- * | ~    bench_rows FILE.ndf [ROUNDS] */
+ *
+ *     bench_rows FILE.ndf [ROUNDS] */
 #include "rounds.h"
 
 #include "base/clock.h"

@@ -2,7 +2,8 @@
  * Measures the turns of a conversation after a long prefix. The time to each turn's first token includes restoring the
  * prefix and recomputing tokens; it is compared with the time of a step that adds as many new tokens at the end of the
  * sequence.
- * | ~    bench_turns FILE.ndf [PREFIX] */
+ *
+ *     bench_turns FILE.ndf [PREFIX] */
 #include "rounds.h"
 
 #include "base/clock.h"

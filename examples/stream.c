@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Writes two continuations of one prompt, step by step, and prints both: stream MODEL PROMPT.
- * | whit_generate does the same inside. This form is for programs that decide between tokens. One step serves any
- * number of sequences, and each gets the text that it would get alone. */
+ *
+ * whit_generate does the same inside. This form is for programs that decide between tokens. One step serves any number
+ * of sequences, and each gets the text that it would get alone. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Runs the rounds of all tests, and computes their medians.
- * | If the system has fork, every test has its own process (worker.c). The rounds of the tests alternate, so that a
- * slow minute of the machine affects all of them. A share, such as that of the bandwidth, is the median of the rounds'
+ *
+ * If the system has fork, every test has its own process (worker.c). The rounds of the tests alternate, so that a slow
+ * minute of the machine affects all of them. A share, such as that of the bandwidth, is the median of the rounds'
  * ratios. */
 #include <pthread.h>
 #include <stdatomic.h>

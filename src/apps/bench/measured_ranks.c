@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Measures tests of a model that is split over several processes (ranks): tokens a second, the bytes that are sent, and
  * the time per token that the formula of docs/dev/perf/ranks.md predicts:
- * | ~    t(N) = t(1) / N + (exchanges + passes) latency + bytes / bandwidth
- * | t(1) is the time of the same test on rank 0 alone, while the other ranks wait. Latency and bandwidth are measured
+ *
+ *     t(N) = t(1) / N + (exchanges + passes) latency + bytes / bandwidth
+ *
+ * t(1) is the time of the same test on rank 0 alone, while the other ranks wait. Latency and bandwidth are measured
  * first, by exchanges. Nothing is forked here: OpenMPI does not allow it. */
 #include "bench/bench.h"
 

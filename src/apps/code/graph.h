@@ -3,7 +3,8 @@
  * file in the cache folder, which any number of processes read through pointers, without locks. A new graph is written
  * to a new file, which is then renamed over the old one, so that a reader keeps the file that it has open. A second,
  * small file contains new entries for the source files that have changed since, and is written at each edit.
- * | Symbols (definitions) and files have numbers. The symbols, mentions and imports that belong to a name or file are
+ *
+ * Symbols (definitions) and files have numbers. The symbols, mentions and imports that belong to a name or file are
  * consecutive entries of arrays. */
 #ifndef WHIT_CODE_GRAPH_H
 #define WHIT_CODE_GRAPH_H

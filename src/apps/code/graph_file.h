@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Declares the layout of a graph's file, for use in this folder only. All numbers are little-endian; sections begin at
  * multiples of 8 bytes. docs/use/graph.md describes the layout.
- * | There may be a second file of the same layout, the edits: it has entries for the source files that have changed
- * since the graph was built. These entries replace those of the graph. */
+ *
+ * There may be a second file of the same layout, the edits: it has entries for the source files that have changed since
+ * the graph was built. These entries replace those of the graph. */
 #ifndef WHIT_CODE_GRAPH_FILE_H
 #define WHIT_CODE_GRAPH_FILE_H
 
@@ -53,7 +54,7 @@ struct graph_symbol {
 };
 #define GRAPH_LOCAL 256u
 struct graph_mention {
-    uint32_t file, line_calls, symbol; /* line_calls: line << 1 | whether the mention is a call */
+    uint32_t file, line_calls, symbol; /* line_calls: 2 * line, plus 1 if the mention is a call */
 };
 struct graph_import {
     uint32_t written, file, line;

@@ -2,10 +2,11 @@
  * Makes some system calls in place of a command's process, for files in the folders that the command may change,
  * because Landlock has no hook for these calls: watches (inotify_add_watch), and changes of modes and times if the
  * command has no namespaces. The filter passes such calls on to this process.
- * | The memory of the calling process is untrusted and may change at any time. It only selects a file below the
- * writable folders: the file is opened from the folder's descriptor, by a walk that neither leaves the folder nor
- * crosses a mount, and then changed by its descriptor. A file from elsewhere cannot have a second name in these
- * folders, because Landlock refuses to link or move it into them. */
+ *
+ * The memory of the calling process is untrusted and may change at any time. It only selects a file below the writable
+ * folders: the file is opened from the folder's descriptor, by a walk that neither leaves the folder nor crosses a
+ * mount, and then changed by its descriptor. A file from elsewhere cannot have a second name in these folders, because
+ * Landlock refuses to link or move it into them. */
 #include "sandbox/walls.h"
 
 #include <errno.h>

@@ -3,7 +3,8 @@
  * if that sum exceeds the limit, memory is counted by each process's share of its pages (smaps_rollup). A deleted file
  * that is still open has no name, but uses disk space or (memfd) memory: it is found through the open descriptors of
  * the processes.
- * | Folders are walked a few thousand names per call, round after round, so that a large tree causes no delay. Use that
+ *
+ * Folders are walked a few thousand names per call, round after round, so that a large tree causes no delay. Use that
  * this misses or finds too late is limited by the remaining free space of the disk and of memory. */
 #include "sandbox/quota.h"
 #include "base/items.h"

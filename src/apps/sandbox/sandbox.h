@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Restricts a program by means of the kernel: Landlock for files and TCP, seccomp for system calls, namespaces where
  * the machine allows them, and limits of resources.
- * | whit_sandbox_run runs a command in a folder that it may change, captures its output, and ends all of its processes
+ *
+ * whit_sandbox_run runs a command in a folder that it may change, captures its output, and ends all of its processes
  * with it. whit_sandbox_enter restricts this process after it has opened what it needs. Both fail if they cannot
  * enforce the restrictions; neither continues with less protection. */
 #ifndef WHIT_SANDBOX_SANDBOX_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Answers the calls that a command's filter sends to its listener (seccomp user notification): refuses and records
  * them, or lets them continue.
- * | Paths are read from the memory of the calling process, which may change them at once, so they are only used for the
+ *
+ * Paths are read from the memory of the calling process, which may change them at once, so they are only used for the
  * list of refused accesses. Landlock and the mounts decide about accesses. Calls about which neither decides are made
  * by proxy.c in place of the process: watches, and changes of modes and times if the command has no namespaces. */
 #include "sandbox/walls.h"

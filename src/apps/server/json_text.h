@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads and writes JSON text for the whole server, including integers that do not fit 64 bits with sign.
- * | jansson has no such integers, so a double stands for them. The thread that serves a request remembers the digits of
+ *
+ * jansson has no such integers, so a double stands for them. The thread that serves a request remembers the digits of
  * the first WHIT_WIDE_MAX different ones, and writes these digits for a number with the same value. A request,
  * including its stream, is served by one thread. */
 #ifndef WHIT_SERVER_JSON_TEXT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Publishes KV events, which are changes of the prefix caches, over ZeroMQ in vLLM's format, for routers that
  * distribute requests (docs/dev/kv-events.md).
- * | Every model has a channel with its own topic and numbered batches of events. The number of the first batch is the
+ *
+ * Every model has a channel with its own topic and numbered batches of events. The number of the first batch is the
  * start time in microseconds, so that a restarted server never repeats a number and its subscribers see a gap. An
  * engine collects the events of a step in its channel and publishes them as one batch. A separate thread sends the
  * batches, keeps the last ones, and sends these again to subscribers that have missed some. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Publishes KV events by libzmq, which is loaded at first use.
- * | The messages are those of vLLM's publisher. The PUB socket sends [topic, number, batch]; the number has 8 bytes,
- * most significant first. The ROUTER socket serves replays. A request is an empty frame followed by [first number] or
- * [first number, topic]; it is answered by messages [number, batch] and a last one, [-1, ""]. A request without a topic
- * refers to the first model.
- * | The server listens before it enters its sandbox; inside it libzmq gets the listening descriptors (ZMQ_USE_FD). */
+ *
+ * The messages are those of vLLM's publisher. The PUB socket sends [topic, number, batch]; the number has 8 bytes, most
+ * significant first. The ROUTER socket serves replays. A request is an empty frame followed by [first number] or [first
+ * number, topic]; it is answered by messages [number, batch] and a last one, [-1, ""]. A request without a topic refers
+ * to the first model.
+ *
+ * The server listens before it enters its sandbox; inside it libzmq gets the listening descriptors (ZMQ_USE_FD). */
 #include "base/phrase.h"
 #include "base/sockets.h"
 #include "server/kv_events.h"

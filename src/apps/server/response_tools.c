@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Converts the tools of the Responses API. The model is offered functions only; the table lists how other kinds of
  * tools are offered, and how their calls are converted back.
- * | ~    function in a namespace   the function NAMESPACE__NAME
+ *
+ *     function in a namespace   the function NAMESPACE__NAME
  *     custom                    a function with one string parameter, `input`
  *     local_shell, shell, ...   a function of that name; its arguments become a member of the item */
 #include <stdlib.h>

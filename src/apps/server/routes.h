@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Declares the table of endpoints. A row determines a path's handler, whether it needs a key, a body and an open model,
  * and the vendor whose error format it has. The replies 404 and 405 (with Allow) also come from the table.
- * | A request goes through these stages:
+ *
+ * A request goes through these stages:
  *     headers -> CORS, key -> row -> body, once -> model -> handler -> errors in the vendor's form */
 #ifndef WHIT_SERVER_ROUTES_H
 #define WHIT_SERVER_ROUTES_H

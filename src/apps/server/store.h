@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Changes the store of pulled models by requests over HTTP (--allow-pull).
- * | In its sandbox, the server's own process cannot open connections or write models. A helper process, which is forked
+ *
+ * In its sandbox, the server's own process cannot open connections or write models. A helper process, which is forked
  * before the sandbox is entered, makes these changes one at a time and reports progress in lines of JSON. */
 #ifndef WHIT_SERVER_STORE_H
 #define WHIT_SERVER_STORE_H

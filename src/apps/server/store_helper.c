@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Runs the helper process, which changes the store of models. A connection's thread and the helper exchange lines:
- * | ~    connection's thread                       helper
+ *
+ *     connection's thread                       helper
  *     {"do": "pull", "name": NAME}     ->       store->pull
  *     lines of Ollama's progress       <-       {"status": ..., "total": ..., "completed": ...}
  *     "\n" when the client has left    ->       stops at its next progress
