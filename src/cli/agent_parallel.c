@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Implements whit agent -j N, which runs several tasks at once.
- * | Each task is another run of this program, "whit agent -p", in a copy of the project (agent/scratch.h); all tasks
- * use one endpoint. A snapshot of hashes records the state of the copy before the task. The changes of ended tasks are
+ *
+ * Each task is another run of this program, "whit agent -p", in a copy of the project (agent/scratch.h); all tasks use
+ * one endpoint. A snapshot of hashes records the state of the copy before the task. The changes of ended tasks are
  * applied in the order of the tasks: they are checked on the project's current state by the gate (the project's
  * checks), shown, approved by the user, and written as one turn. If another task has changed one of the files
  * meanwhile, or the checks fail, the task runs once more on the project's current state, and the model is told the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Declares the parts of the command line program that every verb shares.
- * | One table per verb (struct cli_verb) states its options with types, bounds, defaults and help. Parsing, `--help`,
- * the man pages and the shells' completion all read that table, so they cannot disagree. The program itself uses one
+ *
+ * One table per verb (struct cli_verb) states its options with types, bounds, defaults and help. Parsing, `--help`, the
+ * man pages and the shells' completion all read that table, so they cannot disagree. The program itself uses one
  * thread; the library may use more. Verbs use whit.h; verbs for developers may also use internal headers. Names here
  * begin with cli_ and are not part of the library. */
 #ifndef WHIT_CLI_CLI_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Implements whit compare --copies, which measures how far back models use the text.
- * | A window is a piece of the text, followed by a copy of PASSAGE tokens from some depth of the piece. A model that
- * can still attend to the passage continues the copy: after the first CUE tokens of the copy, each further token counts
- * as right if the model finds it the likeliest. */
+ *
+ * A window is a piece of the text, followed by a copy of PASSAGE tokens from some depth of the piece. A model that can
+ * still attend to the passage continues the copy: after the first CUE tokens of the copy, each further token counts as
+ * right if the model finds it the likeliest. */
 #include "cli/compare.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads Markdown byte by byte in one of these states:
- * | ~    START   the first bytes of a line are held until they determine the kind of the line
+ *
+ *     START   the first bytes of a line are held until they determine the kind of the line
  *     TEXT    within a line
  *     SPAN    a mark of bold, italics or code and the text after it are held until the closing mark
  *     CODE    within a block of code; the first bytes of its lines are read in START_CODE, as they may end the block

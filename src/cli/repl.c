@@ -23,14 +23,15 @@ struct repl {
     cli_call *call;
     cli_program program;
     whit_buf text;                /* text of the statement that is being typed */
-    whit_buf session;             /* all lines, for messages, since functions of earlier statements may fail */
-    uint32_t n_lines, first_line; /* lines read; first line of the statement */
-    bool times, shown;            /* shown: the last statement was loaded, but neither run nor kept */
+    whit_buf session;             /* all lines read so far, for messages, since functions of earlier statements may
+                                   * fail */
+    uint32_t n_lines, first_line; /* n_lines: lines read so far; first_line: number of the statement's first line */
+    bool times, shown;            /* times: :time is on; shown: the last statement was loaded, but not run */
     int failure;                  /* status of the last statement */
 };
-enum { SESSION_BYTES = 4 << 20 }; /* messages do not show lines beyond this size */
+enum { SESSION_BYTES = 4 << 20 }; /* limit of `session`; messages do not show lines beyond it */
 
-/* Counts the brackets that are open at the end of a text, outside comments. */
+/* Returns the number of brackets that are open at the end of a text; brackets in comments (#) do not count. */
 static int open_brackets(const char *text, size_t n)
 {
     int depth = 0;
@@ -50,7 +51,7 @@ static void show_value(struct repl *r, bool text_of(const whit_lang *, whit_buf 
     whit_buf_free(&shown);
 }
 
-/* Returns whether the statement is this word, possibly called as a function. */
+/* Returns whether the statement is this word alone, or the word followed by "()". */
 static bool is_word(const whit_buf *text, const char *word)
 {
     size_t n = strlen(word), rest = text->size_bytes - n;
@@ -59,7 +60,8 @@ static bool is_word(const whit_buf *text, const char *word)
     return rest == 1 || (rest == 3 && memcmp(behind, "()", 2) == 0);
 }
 
-/* Loads the statement and, if `runs`, runs it; returns whether this succeeded. */
+/* Loads the statement and, if `runs`, runs it; prints its error or, if `times`, how long loading and running took.
+ * Empties r->text and returns whether the statement succeeded. */
 static bool evaluate_text(struct repl *r, bool runs, bool times)
 {
     whit_error error;
@@ -73,7 +75,7 @@ static bool evaluate_text(struct repl *r, bool runs, bool times)
     if (status == WHIT_OK && runs) status = whit_lang_run(r->program.lang, &error);
     uint64_t t2 = whit_now_ns();
     if (r->call->output_failed)
-        r->failure = CLI_IO; /* reported at the end, as for every verb */
+        r->failure = CLI_IO; /* the failed write is reported when the verb ends, as for every verb */
     else if (status != WHIT_OK) {
         const char *all = whit_chars(&r->session);
         r->failure = cli_program_fail(r->call, &r->program, all, r->session.size_bytes, &error);
@@ -85,7 +87,9 @@ static bool evaluate_text(struct repl *r, bool runs, bool times)
     return status == WHIT_OK;
 }
 
-/* Runs a command. ":plan" shows the plan of the last statement, ":plan STATEMENT" the plan of the given statement. */
+/* Runs a line that begins with ":". ":plan" and ":asm" show the last statement; ":plan STATEMENT" and ":asm STATEMENT"
+ * load and show the given one without running it. ":time" switches times on or off; ":time STATEMENT" runs the
+ * statement and prints its times. */
 static void command(struct repl *r, const char *line, size_t n)
 {
     size_t n_word = 0;
@@ -102,7 +106,7 @@ static void command(struct repl *r, const char *line, size_t n)
         return;
     }
     if (rest < n) {
-        bool ok = whit_buf_printf(&r->text, "%*s", (int)rest, "") && /* spaces keep the columns */
+        bool ok = whit_buf_printf(&r->text, "%*s", (int)rest, "") && /* spaces keep the columns in messages right */
             whit_buf_append(&r->text, line + rest, n - rest) && whit_buf_append_str(&r->text, "\n");
         if (!ok || !evaluate_text(r, time, time) || time) return;
     } else if (time)
@@ -111,7 +115,8 @@ static void command(struct repl *r, const char *line, size_t n)
     if (code) show_value(r, whit_lang_asm);
 }
 
-/* Handles a line; a pasted text may have several. */
+/* Counts a line that was read and appends it to the session's text. Pasted text may arrive as one line with line
+ * feeds. */
 static void keep_line(struct repl *r, const char *line, size_t n)
 {
     r->n_lines++;
@@ -157,7 +162,7 @@ static int run_repl(cli_call *call)
         if (open_brackets(whit_chars(&r.text), r.text.size_bytes) > 0) continue;
         evaluate_text(&r, true, r.times);
         cli_flush(call);
-        ended = r.failure && !person; /* a script ends at its first mistake */
+        ended = r.failure && !person; /* a script ends at its first failure */
         if (r.failure == CLI_INTERRUPTED && person) cli_take_interrupt();
     }
     if (status == CLI_OK && !person && r.text.size_bytes) evaluate_text(&r, true, r.times);

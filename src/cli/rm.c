@@ -14,8 +14,9 @@
 static const cli_option options[] = {{0}};
 static const int defaults;
 
-/* Removes the copies that were converted from this source or lie at this path, and sums their bytes. If a copy cannot
- * be removed, the others are still removed, and the status gives the reason. */
+/* Removes the converted copies whose source is `words` or which are at the path `words`. *freed_bytes and *n_removed:
+ * the sums over the removed copies. If a copy cannot be removed, the others still are; the status is that of the last
+ * failure. */
 static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_t *n_removed, whit_error *error)
 {
     whit_cached *entries;

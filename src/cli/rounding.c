@@ -34,10 +34,11 @@ whit_status cli_round(cli_rounding *rounding, const whit_source *source, whit_er
         whit_fail(error, WHIT_ERROR_ARGUMENT,
                   "%.3000s: would be replaced and removed: rename it, or choose another name for the output",
                   rounding->path);
-        rounding->path[0] = '\0'; /* so that it is not removed at the end */
+        rounding->path[0] = '\0'; /* so that cli_rounding_end does not remove this file */
         return WHIT_ERROR_ARGUMENT;
     }
-    whit_malloc_map_from(1 << 20); /* arrays of a matrix are mapped; otherwise memory grows with each layer */
+    whit_malloc_map_from(1 << 20); /* larger arrays are mapped, so that freed memory returns to the system; otherwise
+                                    * memory use would grow with each layer */
     whit_status status = WHIT_OK;
     for (size_t i = 0; status == WHIT_OK && i < rounding->calib->n; i++)
         status = whit_compress_read_text(source, rounding->calib->items[i], &ids, error);

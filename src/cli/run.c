@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit run, which reads a prompt and writes its continuation. */
+ * Implements whit run, which reads a prompt and prints the model's answer to it, or continues it as a text. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,8 +72,8 @@ static const cli_option options[] = {
 
 struct output {
     cli_call *call;
-    whit_buf *kept; /* the text for the object of --json; NULL: it is printed at once */
-    whit_buf *ids;  /* int32_t[]: picked ids are appended; may be NULL */
+    whit_buf *kept; /* receives the text for --json; NULL: the text is printed immediately */
+    whit_buf *ids;  /* int32_t[]; picked ids are appended to it; NULL: they are not collected */
 };
 
 static bool on_text(void *user, const char *text, size_t text_bytes)
@@ -88,8 +88,8 @@ static bool is_chat(const struct run_values *values)
     return values->chat || values->system || values->template;
 }
 
-/* Returns whether an option requests the continuation of a text; otherwise run decides between an answer and a
- * continuation. */
+/* Returns whether the options request that the prompt is continued as a text. If neither this nor is_chat is true, the
+ * model's chat template decides. */
 static bool is_text(const struct run_values *values)
 {
     return values->raw || values->keep.path || values->session.endless || cli_is_tales(values->model.path) ||
@@ -108,15 +108,15 @@ static void drop_line_feed(cli_text *text)
     if (text->size_bytes && text->data[text->size_bytes - 1] == '\n') text->data[--text->size_bytes] = 0;
 }
 
-/* Returns whether text for the prompt can come from stdin, which must be a pipe or a file; a terminal, a socket and
- * /dev/null give no such text. */
+/* Returns whether stdin is a pipe or a regular file, from which a prompt's text is read. A terminal, a socket or
+ * /dev/null is not read. */
 static bool is_piped(void)
 {
     struct stat info;
     return fstat(STDIN_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISREG(info.st_mode));
 }
 
-/* Appends the text on stdin, if there is any, to the prompt after an empty line. */
+/* Appends the text on stdin, if there is any, to the prompt, after an empty line. Returns an exit status. */
 static int append_input(cli_call *call, cli_text *prompt)
 {
     enum { SILENT_MS = 1500 };
@@ -142,7 +142,8 @@ static int append_input(cli_call *call, cli_text *prompt)
     return status;
 }
 
-/* Reads the prompt. The built-in model needs no prompt; without one it begins a tale. */
+/* Reads the prompt from the options and stdin. With the built-in model the prompt may be missing; TALES_BEGIN then
+ * replaces it. Returns CLI_OK, or an exit status after a message. */
 static int read_prompt(cli_call *call, const struct run_values *values, cli_text *prompt)
 {
     const char *path = values->prompt_file, *given = values->prompt;
@@ -189,7 +190,7 @@ static void print_statistics(const whit_session *session, const whit_generate_re
 static json_t *describe_answer(const char *prompt, size_t prompt_bytes, const whit_buf *text,
                                const whit_generate_result *result, uint64_t seed)
 {
-    /* A prompt may have any bytes, but JSON is UTF-8, so other texts become null. */
+    /* JSON is UTF-8, but prompt and text may have any bytes: a text that is not UTF-8 becomes null. */
     json_t *given = json_stringn(prompt, prompt_bytes);
     json_t *written = json_stringn(text->data ? whit_chars(text) : "", text->size_bytes);
     json_t *asked = given ? given : json_null();
@@ -256,8 +257,8 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cl
     return *cli_cancelled() ? CLI_INTERRUPTED : status;
 }
 
-/* Answers a prompt through the chat template. If `model` is NULL the function opens the model, otherwise it takes
- * ownership of it. */
+/* Answers a prompt through the chat template. Takes ownership of `model`; if it is NULL, opens the model of the
+ * options. Returns an exit status. */
 static int run_chat(cli_call *call, whit_model *model)
 {
     struct run_values *values = call->values;
@@ -306,7 +307,7 @@ static int run_chat(cli_call *call, whit_model *model)
 
 /* ---- a text --------------------------------------------------------------------------------- */
 
-/* Holds the ids of a text: the ids of its session file, then the ids of the prompt, then the picked ids. */
+/* ids of a text in this order: n_held ids of its session file, the ids of the prompt, the picked ids */
 struct text {
     cli_text prompt;
     whit_buf ids; /* int32_t[] */
@@ -324,7 +325,8 @@ static bool on_token(void *user, int32_t id)
     return !output->ids || whit_buf_append(output->ids, &id, sizeof id);
 }
 
-/* Begins a text with the ids of the session file; without a prompt, the text in the file is continued. */
+/* Fills `text` with the ids of the session file, if there is one, and of the prompt. If there are ids in the file and
+ * no prompt is given, the text in the file is continued. Returns CLI_OK, or an exit status after a message. */
 static int begin_text(cli_call *call, const whit_model *model, const cli_keep *keep, struct text *text)
 {
     const struct run_values *values = call->values;
@@ -344,7 +346,8 @@ static int begin_text(cli_call *call, const whit_model *model, const cli_keep *k
                                                 : status;
 }
 
-/* Removes the last id from the sequence if the sequence contains it, so that it is fed again: its logits are needed. */
+/* Removes the last id from the session's sequence if the sequence already contains all ids of the text. The id is then
+ * fed again, which computes the logits after it. Returns CLI_OK, or an exit status after a message. */
 static int leave_last(cli_call *call, whit_session *session, const struct text *text)
 {
     whit_error error;
@@ -356,7 +359,7 @@ static int leave_last(cli_call *call, whit_session *session, const struct text *
 static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, size_t n_given,
                      const whit_session *session, const whit_sampler *sampler, whit_finish finish)
 {
-    /* If the run is cancelled in the middle of the prompt, nothing is saved. */
+    /* A run that was cancelled before the whole prompt was fed saves nothing. */
     if (!keep->file || whit_session_position(session, 0) + (size_t)1 < n_ids(text)) return CLI_OK;
     whit_session_turn turn = whit_session_turn_default();
     turn.ids = WHIT_ITEMS(const int32_t, &text->ids);
@@ -367,9 +370,9 @@ static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, si
     return cli_keep_turn(call, keep, turn);
 }
 
-/* Holds everything that continuing a text needs. */
+/* A text being continued, with all that this needs. */
 struct continuation {
-    whit_model *model, *drafter; /* drafter: a model that was opened for drafts, or NULL */
+    whit_model *model, *drafter; /* drafter: a separate model that was opened for drafts, or NULL */
     whit_session *session;
     whit_sampler *sampler;
     cli_adapters adapters;
@@ -377,7 +380,7 @@ struct continuation {
     cli_grammar grammar;
     cli_stage stage;
     struct text text;
-    whit_buf kept; /* the continuation, for --json */
+    whit_buf kept; /* continuation for --json */
     uint64_t seed;
 };
 
@@ -397,8 +400,8 @@ static int open_session(cli_call *call, struct continuation *c)
     return CLI_OK;
 }
 
-/* Opens everything that a continuation needs, and the model unless it is given. The caller calls close_continuation in
- * every case. */
+/* Opens all members of a continuation, and the model if c->model is NULL. Returns CLI_OK, or an exit status after a
+ * message; the caller calls close_continuation in both cases. */
 static int open_continuation(cli_call *call, struct continuation *c)
 {
     struct run_values *values = call->values;
@@ -437,7 +440,8 @@ static whit_generate_options generate_options(const struct run_values *values, c
     const size_t n_given = n_ids(&c->text), n_ctx = whit_session_context_size(c->session);
     uint32_t room = n_given < n_ctx ? (uint32_t)(n_ctx - n_given) : 0;
     if (values->session.endless) room = INT32_MAX;
-    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends its texts itself */
+    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* the built-in model itself ends its
+                                                                              * texts */
     if (values->n_tokens == NOT_GIVEN)
         generate.n_tokens = usual;
     else if (values->n_tokens < 0)
@@ -455,7 +459,8 @@ static whit_generate_options generate_options(const struct run_values *values, c
     return generate;
 }
 
-/* Prints statistics and, for the built-in model, a hint. */
+/* Prints the statistics, unless the options switch them off, and for the built-in model a hint that names a larger
+ * one. */
 static void print_remarks(const struct run_values *values, const struct continuation *c,
                           const whit_generate_result *result)
 {
@@ -486,7 +491,7 @@ static int generate_text(cli_call *call, struct continuation *c)
     generate.n_stages = c->grammar.n_stages;
     cli_keep_begin(&c->keep, c->sampler, c->grammar.n_stages);
     const cli_text *prompt = &c->text.prompt;
-    bool fits = values->session.endless || n_given <= n_ctx; /* otherwise the prompt is refused */
+    bool fits = values->session.endless || n_given <= n_ctx; /* otherwise whit_generate refuses the prompt */
     if (!values->json && !values->no_display_prompt && fits) on_text(&output, prompt->data, prompt->size_bytes);
     whit_generate_result result = whit_generate_result_default();
     whit_status ended = whit_generate(c->session, c->sampler, ids, n_given, &generate, &result, &error);
@@ -502,7 +507,8 @@ static int generate_text(cli_call *call, struct continuation *c)
     return status;
 }
 
-/* Continues a text; `model` as in run_chat. */
+/* Continues a text. Takes ownership of `model`; if it is NULL, opens the model of the options. Returns an exit
+ * status. */
 static int continue_text(cli_call *call, whit_model *model)
 {
     struct continuation continuation = {.model = model};
@@ -514,13 +520,16 @@ static int continue_text(cli_call *call, whit_model *model)
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* Returns whether an operand is a prompt for the built-in model: several words in quotes, and not a file. */
+/* Returns whether an operand is a prompt for the built-in model: it has blanks, does not look like a path, and does not
+ * name a file. */
 static bool is_prompt(const char *words)
 {
     return strpbrk(words, " \t\n") && !cli_looks_like_path(words) && access(words, F_OK) != 0;
 }
 
-/* Reads [MODEL] [PROMPT...], each of which an option may give instead; `joined` holds the prompt. */
+/* Reads the operands [MODEL] [PROMPT...]; an operand whose option was given is left out. values->prompt then points to
+ * `joined`, which contains the operands of the prompt with blanks between them. Returns CLI_OK, or an exit status after
+ * a message. */
 static int take_operands(cli_call *call, whit_buf *joined)
 {
     struct run_values *values = call->values;
@@ -549,8 +558,8 @@ static int take_operands(cli_call *call, whit_buf *joined)
     return CLI_OK;
 }
 
-/* Answers through the chat template if the model has one, otherwise continues the text; a line on stderr tells
- * which. */
+/* Answers through the chat template if the model has one, otherwise continues the text. Unless statistics are off, a
+ * line on stderr says which of the two is done. Returns an exit status. */
 static int run_by_template(cli_call *call)
 {
     const struct run_values *values = call->values;

@@ -4,10 +4,10 @@
 #include "cli/score.h"
 #include "kernels/math.h"
 
-/* Normalises a row of logits: log p(i) = logits[i] - offset. */
+/* Normalisation of a row of logits to probabilities: log p(i) = logits[i] - offset. */
 typedef struct softmax {
     double offset;
-    size_t top; /* index of the largest logit, the first of equals */
+    size_t top; /* index of the largest logit, the first one if several are equal */
 } softmax;
 
 static softmax softmax_of(const float *logits, size_t n_vocab)

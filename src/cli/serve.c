@@ -111,8 +111,8 @@ static const cli_option model_options[] = {
     {0},
 };
 
-static atomic_int reloading; /* the models' files may have been replaced */
-static atomic_int ending;    /* 1: ends once all requests are answered; 2: ends now */
+static atomic_int reloading; /* 1 after SIGHUP: the models' files may have been replaced and are opened again */
+static atomic_int ending;    /* 1: the server ends once all requests are answered; 2: it ends immediately */
 
 static void on_signal(int signal)
 {
@@ -126,15 +126,18 @@ static void on_hangup(int signal)
     reloading = 1;
 }
 
-/* Holds the data of the message that is printed once the server listens. */
+/* Data for the messages that are printed once the server listens. */
 struct ready_view {
     const whit_server_options *options;
-    uint32_t n_trained;     /* context of the first model in tokens; a request may close the model */
-    const bool *is_textual; /* one flag for each model: it has no chat template */
-    char network[48];       /* this machine's address in its network; "": the server listens on one address */
+    uint32_t n_trained;     /* trained context of the first model, in tokens; kept here because a request may close the
+                             * model */
+    const bool *is_textual; /* for each model, whether it has no chat template */
+    char network[48];       /* address in the network if the server listens on all addresses and it was found; else
+                             * "" */
 };
 
-/* Prints the address that other devices open, because they cannot open 0.0.0.0, which the server listens on. */
+/* If the server listens on all addresses, prints the address by which other devices reach it, because they cannot open
+ * 0.0.0.0. */
 static void tell_network(const struct ready_view *view, const char *address)
 {
     const whit_server_options *o = view->options;
@@ -145,8 +148,8 @@ static void tell_network(const struct ready_view *view, const char *address)
             is_open ? ", and may all ask (--api-key KEY wants a key)" : "");
 }
 
-/* Warns about requests that will have poor answers: chats with a model without a template, and texts beyond the trained
- * context. */
+/* Warns about requests that are refused or answered badly: chats with a model that has no template, and texts beyond
+ * the trained context. */
 static void remark_models(const struct ready_view *view)
 {
     const whit_server_options *o = view->options;
@@ -185,8 +188,8 @@ static void confined(void *user, const char *why_not)
 
 /* ---- models and adapters ------------------------------------------------------------------------- */
 
-/* Returns the last part of a file's path, since replies must not reveal folders. The names of pulled models are
- * unchanged. */
+/* Returns the last part of a file's path, since replies must not reveal folders. The name of a pulled model, which is
+ * not a path, is returned unchanged. The caller frees the result; NULL if memory runs out. */
 static char *base_of(const char *path)
 {
     size_t n = strlen(path), begin;
@@ -197,8 +200,8 @@ static char *base_of(const char *path)
     return n > begin ? strndup(path + begin, n - begin) : strdup(path);
 }
 
-/* Splits "NAME=PATH": returns the name, which the caller frees, and sets *path. Without "NAME=", the name is the
- * file's. */
+/* Splits "NAME=PATH": returns the name, which the caller frees, and sets *path to the part of `text` after "=". Without
+ * "NAME=", the name is that of the file. Returns NULL if memory runs out. */
 static char *name_of(const char *text, const char **path)
 {
     size_t n = strcspn(text, "=/");
@@ -206,25 +209,25 @@ static char *name_of(const char *text, const char **path)
     return *path == text ? base_of(text) : strndup(text, n);
 }
 
-/* Returns whether a name is UTF-8: each reply names a model, and JSON requires UTF-8. */
+/* Returns whether a name is UTF-8, as it must be because each reply contains a model's name and JSON is UTF-8. */
 static bool is_utf8(const char *name)
 {
     size_t n = strlen(name);
     return whit_utf8_valid_bytes((const uint8_t *)name, n) == n;
 }
 
-/* Holds the served models; free_served releases the strings and lists. */
+/* The served models and adapters. free_served closes the models and frees the arrays and the names. */
 struct served {
     whit_server_model *models;
     char (*paths)[CLI_PATH_BYTES];
     size_t n_models;
     whit_server_adapter *adapters;
     size_t n_adapters;
-    cli_text family;    /* family's program of the first model */
-    cli_list overrides; /* metadata of the first model; the call owns the strings */
+    cli_text family;    /* program of the first model's family; data NULL: not given */
+    cli_list overrides; /* metadata that is set in the first model; the strings belong to the call */
     cli_text template;
-    whit_model *drafter; /* draft model of the first model; NULL without a separate draft model */
-    bool *is_textual;    /* for each model: it has no chat template and is not for embeddings */
+    whit_model *drafter; /* separate draft model of the first model, or NULL */
+    bool *is_textual;    /* for each model, whether it has no chat template and is not an embedding model */
     bool no_cache;
 };
 
@@ -410,15 +413,16 @@ static whit_status store_find(void *user, const char *name, char **path, whit_er
     return *path ? WHIT_OK : whit_fail_memory(error, "a path", strlen(found));
 }
 
-/* Returns whether a model with a block that predicts one more token drafts with this block. */
+/* Returns whether a model that has a block for predicting one more token uses this block to draft. */
 static bool drafts_by_block(const struct serve_values *values)
 {
     const char *draft = values->session.draft;
     return draft ? strcmp(draft, "none") != 0 : values->n_draft == WHIT_DRAFT_BY_COST;
 }
 
-/* Under mpirun all ranks run the one model that is served. The server is then not confined, since OpenMPI opens
- * connections and shared memory while it runs. */
+/* Under mpirun, makes all ranks run the served model, which must be the only one. The server then runs without a
+ * sandbox, since OpenMPI opens connections and shared memory during the run. Returns CLI_OK, or an exit status after a
+ * message. */
 static int split_served(cli_call *call, const struct serve_values *values, struct served *served)
 {
     if (!cli_under_mpirun()) return CLI_OK;
@@ -521,7 +525,7 @@ static int run_serve(cli_call *call)
     sigaction(SIGTERM, &action, &before[1]);
     sigaction(SIGHUP, &hangup, &before[2]);
     signal(SIGPIPE, SIG_IGN);
-    if (*cli_cancelled()) ending = 1; /* a signal arrived while the models were opened */
+    if (*cli_cancelled()) ending = 1; /* a signal arrived while the models were being opened */
     struct ready_view view = {&wanted, whit_model_context_size(served.models[0].model), served.is_textual, ""};
     const bool is_any = !values->socket_path && (!strcmp(values->host, "0.0.0.0") || !strcmp(values->host, "::"));
     if (is_any && !whit_find_network_address(view.network, sizeof view.network)) view.network[0] = 0;
@@ -530,7 +534,9 @@ static int run_serve(cli_call *call)
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     sigaction(SIGHUP, &before[2], NULL);
-    for (size_t i = 0; i < served.n_models; i++) served.models[i].model = NULL; /* the server owns the models */
+    for (size_t i = 0; i < served.n_models; i++)
+        served.models[i].model = NULL; /* the server has taken ownership of the
+                                                                                 * models */
     free_served(&served);
     return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Handles signals for the command line program; the library itself installs no handlers.
+ * Installs the signal handlers of the command line program; the library itself installs no handlers.
  *
- * Handlers run between any two instructions, so they use only the static variables below and write(2). */
+ * A handler may run between any two instructions, so handlers use only the static variables below and functions that
+ * POSIX allows in handlers, such as write(2). */
 #include <signal.h>
 #include <string.h>
 #include <termios.h>
@@ -10,9 +11,11 @@
 #include "cli/cli.h"
 
 static volatile bool cancelled, terminated, continued;
-static const struct termios *volatile terminal_before; /* NULL: there are no settings to restore */
+static const struct termios *volatile terminal_before; /* the terminal's settings to restore; NULL: they were not
+                                                        * changed */
 
-/* Lists the mapped files, which are registered before the program can fault in them. */
+/* Mapped files. A file is listed before the program reads its mapping, so that on_bus_error can name it; when the list
+ * is full, further files are left out. */
 static struct guard {
     const char *start;
     size_t size_bytes;
@@ -27,7 +30,7 @@ static void say(const char *text)
     (void)ignored;
 }
 
-/* Restores the terminal's settings; tcsetattr and write are safe in handlers. */
+/* Restores the terminal's settings and switches bracketed paste off. POSIX allows tcsetattr and write in handlers. */
 static void give_terminal_back(void)
 {
     static const char paste_off[] = "\x1b[?2004l\n";
@@ -55,11 +58,13 @@ static void on_continue(int number)
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-    static volatile int told; /* an int: gcc calls a library for smaller types on RISC-V */
+    static volatile int told; /* an int, because on RISC-V gcc calls a library function for smaller atomic types */
     (void)number;
     (void)context;
     const char *at = info->si_addr;
-    while (__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST)) pause(); /* another thread is reporting already */
+    while (__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST))
+        pause(); /* while another thread reports, waits for it to
+                                                                      * end the program */
     say("whit: ");
     const char *path = likely_path;
     for (size_t i = 0; i < n_guards; i++)
@@ -74,13 +79,15 @@ void cli_signals_install(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART}, before;
     sigaction(SIGTERM, &action, NULL);
-    /* A shell starts background jobs with Ctrl-C ignored, because Ctrl-C is meant for the foreground job. */
+    /* If a shell has started the program in the background, Ctrl-C is ignored and stays ignored, because it is meant
+     * for the job in the foreground. */
     if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
     action = (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL); /* exceeding a file size limit becomes an error of the write */
+    sigaction(SIGXFSZ, &action, NULL); /* a write beyond the file size limit then fails with an error instead of ending
+                                        * the program */
 }
 
 const volatile bool *cli_cancelled(void)

@@ -8,23 +8,23 @@
 #include "kernels/quat/quat.h"
 #include "runtime/program.h"
 
-/* Holds a program as a stage; if zero-initialised, there is no program. */
+/* A program that runs as a stage of sampling. If all members are zero, there is no program. */
 typedef struct cli_stage {
     const char *path;
     cli_text text;
     int tier;
     whit_quat_kernels kernels;
-    whit_program *program; /* the program, opened anew for each generation */
+    whit_program *program; /* opened again for each generation, so that it begins with a new state */
     whit_stage stage;
     const whit_stage *stages[1];
     size_t n_stages;
 } cli_stage;
 
-/* Reads the program file (NULL: no program) and reports its errors. The result is CLI_OK, or a status already
- * reported. */
+/* Reads and compiles the program file; path NULL: without a program. Returns CLI_OK, or an exit status after a
+ * message. */
 int cli_stage_open(cli_call *call, const char *path, cli_stage *stage);
-/* Begins a generation with a new program state; fills stages and n_stages. The prompt's ids may be NULL if the caller
- * does not have them. */
+/* Begins a generation with a new state of the program and sets `stages` and `n_stages`. ids: the prompt, or NULL if the
+ * caller does not have its ids. Returns CLI_OK, or an exit status after a message. */
 int cli_stage_begin(cli_call *call, cli_stage *stage, const int32_t *ids, size_t n_ids);
 void cli_stage_close(cli_stage *stage);
 

@@ -55,7 +55,7 @@ struct symbol {
     void *address;
 };
 
-/* The types of the symbols do not matter, because only their addresses are used. */
+/* Only the addresses of the symbols are used, so all can be declared with this type. */
 #define DECLARE(name) extern char name[];
 #define ROW(name)     {#name, name},
 CURL(DECLARE)
@@ -111,8 +111,9 @@ int __wrap_dlclose(void *library)
 }
 
 #if __has_include(<nss.h>)
-/* Sets the modules by which glibc resolves names. It would load the modules listed in nsswitch.conf (dlopen) even in a
- * static program, and modules of another glibc version crash the program. The modules files and dns are linked in. */
+/* Limits the modules by which glibc resolves names to "files" and "dns", which are linked into the program. By default
+ * glibc, even in a static program, loads the modules that nsswitch.conf names (dlopen), and modules of another glibc
+ * version would crash the program. */
 __attribute__((constructor)) static void choose_name_services(void)
 {
     static const char *const databases[] = {"hosts", "services", "protocols", "networks", "passwd", "group"};

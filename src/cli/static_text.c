@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Handles characters in the static program. The C library reads the meaning of UTF-8 from locale files, which may be
- * missing on a system (Alpine, NixOS, containers). The linker's --wrap redirects the functions by which libedit and
- * ncurses convert and classify characters to the functions below, which always use UTF-8 and the classes of utf8proc.
- * The functions keep no state, because both libraries pass whole characters, or repeat the beginning of a character. */
+ * Converts and classifies characters in the static program. The C library reads its rules for UTF-8 from locale files,
+ * which may be missing on a system (Alpine, NixOS, containers). The linker's --wrap redirects the functions by which
+ * libedit and ncurses convert and classify characters to the functions below, which always use UTF-8 and the classes of
+ * utf8proc. The functions keep no state: both libraries pass whole characters, or pass the beginning of a character
+ * again. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -61,7 +62,7 @@ size_t __wrap___ctype_get_mb_cur_max(void)
 
 /* ---- conversion ---------------------------------------------------------------------------------- */
 
-/* Returns whether text[0..n) is the beginning of a longer valid character. */
+/* Returns whether text[0..n), n > 0, can be the beginning of a UTF-8 character that has more than n bytes. */
 static bool is_beginning(const char *text, size_t n)
 {
     const unsigned char first = (unsigned char)text[0];

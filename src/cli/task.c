@@ -15,7 +15,7 @@ static const char *text_of(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-/* Joins the four texts; NULL if out of memory. */
+/* Returns the four texts joined, which the caller frees; NULL if memory runs out. */
 static char *join_texts(const char *a, const char *b, const char *c, const char *d)
 {
     size_t n = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
@@ -36,7 +36,7 @@ static bool add_choice(cli_question *q, char *context, char *choice)
     return true;
 }
 
-/* Returns the value of an integer in [0, 1000), or of a text of one digit; otherwise -1. */
+/* Returns the value of an integer in [0, 1000) or of a string of one digit; -1 for all others. */
 static int number_of(const json_t *value)
 {
     if (json_is_integer(value)) {
@@ -47,8 +47,9 @@ static int number_of(const json_t *value)
     return text && text[0] >= '0' && text[0] <= '9' && !text[1] ? text[0] - '0' : -1;
 }
 
-/* Removes WikiHow's marks as the reference harness does: " [title]" becomes the end of a sentence, other brackets are
- * removed, and repeated spaces become one. */
+/* Removes the marks of WikiHow as the reference harness does: " [title]" becomes ". ", other text in brackets is
+ * removed, repeated spaces become one, and spaces and line feeds at both ends are removed. The caller frees the result;
+ * NULL if memory runs out. */
 static char *without_marks(const char *text)
 {
     char *clean = malloc(2 * strlen(text) + 1), *to = clean;
@@ -69,7 +70,7 @@ static char *without_marks(const char *text)
     return clean;
 }
 
-/* Capitalises a text like Python's capitalize, for ASCII only. */
+/* Makes the first letter upper case and all others lower case, like Python's capitalize, but only ASCII letters. */
 static void capitalise(char *text)
 {
     if (*text >= 'a' && *text <= 'z') *text -= 'a' - 'A';
@@ -140,7 +141,8 @@ static bool read_piqa(cli_question *q, const json_t *o, int label)
     return true;
 }
 
-/* Reads a question of WinoGrande: the model predicts the same continuation after both options. */
+/* Reads a question of WinoGrande: each option in turn replaces the blank in the context, and the same text after the
+ * blank is scored for both. */
 static bool read_winogrande(cli_question *q, const json_t *o)
 {
     static const char *const keys[] = {"option1", "option2"};

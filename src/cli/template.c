@@ -27,7 +27,7 @@ static const cli_option options[] = {
 };
 
 struct renderer {
-    whit_template *template; /* NULL: each line contains its template */
+    whit_template *template; /* NULL: each input line contains its template */
     whit_template_options options;
 };
 

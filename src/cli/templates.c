@@ -6,18 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* EACH writes each message between its marks, and ANSWER the marks before an answer. A line feed after "%}" is dropped
- * (trim_blocks), so a line feed that belongs to a prompt at such a place is written as an expression. */
+/* EACH writes `text` for each message m; ANSWER writes `text` if the model's answer is to follow. A line feed directly
+ * after "%}" is dropped (trim_blocks), so where the prompt needs one there, the template has it as an expression. */
 #define EACH(text)   "{% for m in messages %}" text "{% endfor %}"
 #define ANSWER(text) "{% if add_generation_prompt %}" text "{% endif %}"
-/* Puts the system message before the person's first message, in templates without a place for it. */
+/* Collects the text of all system messages, each followed by the separator, in ns.system. USER writes it before the
+ * text of the first user message. For templates that have no place for a system message. */
 #define MERGED(separator)                                                                                              \
     "{% set ns = namespace(system='') %}{% for m in messages %}{% if m.role == 'system' %}{% set ns.system = "         \
     "m.content + '" separator "' %}{% endif %}{% endfor %}"
 #define USER "{{ ns.system }}{{ m.content }}{% set ns.system = '' %}"
 
-/* The versions of Mistral's template differ in blanks: `inside` is before a text within the marks, `after` before an
- * answer. */
+/* The versions of Mistral's template differ in blanks. inside: opening mark of a user message, with its blanks; after:
+ * blank before the model's text; end: closing mark of a user message. */
 #define MISTRAL(inside, after, end)                                                                                    \
     MERGED("\\n\\n")                                                                                                   \
     "{{ bos_token }}" EACH("{% if m.role == 'user' %}" inside                                                          \

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Chat templates that are known by name (--chat-template), under the names of other programs. */
+ * Provides chat templates by name (--chat-template); the names are those that other programs use. */
 #ifndef WHIT_CLI_TEMPLATES_H
 #define WHIT_CLI_TEMPLATES_H
 
 #include "cli/flags.h"
 
-/* Reads the template that an option names: a file, else one of the known names, else the option's text, if it is Jinja.
- * The result is CLI_OK or a status already reported. The caller frees *text. */
+/* Reads the template that an option gives: a file ("-": stdin) or else the template of that name or else, if it
+ * contains "{%" or "{{", the option's text itself. Returns CLI_OK, or an exit status after a message. The caller frees
+ * text->data. */
 int cli_read_template(cli_call *call, const char *given, cli_text *text);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit tokenize, which converts text to token ids and back, line by line. */
+ * Implements whit tokenize, which prints the token ids of a text or, with --jsonl, converts texts to ids and ids to
+ * texts, one JSON object a line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,16 +37,17 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Holds a tokenizer, which is from a model or from a tokenizer file. */
+/* A tokenizer, taken from a model or made from a tokenizer file. */
 struct subject {
     whit_model *model;
-    whit_buf image; /* the image made from the tokenizer file, used without a model */
+    whit_buf image; /* image made from the tokenizer file; unused with a model */
     whit_tokenizer_view own_view;
     const whit_tokenizer_view *view;
     whit_tokenizer *tokenizer;
 };
 
-/* Refuses a word in the model's place that may be meant as the text. */
+/* Refuses a model's name that is not found and has none of the characters "/:.", since it may be meant as the text; the
+ * message shows the right form. Returns CLI_OK, or an exit status after a message. */
 static int check_word(cli_call *call, const struct tokenize_values *values)
 {
     const char *word = values->model.path;
@@ -100,15 +102,15 @@ static whit_status read_ids(const whit_json *json, uint32_t list, whit_buf *ids,
     for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
         int64_t number;
         if (!whit_json_i64(json, at, &number)) return whit_json_fail(json, at, error, "an id is a whole number");
-        /* Ids outside the vocabulary give no text; -1 stands for all of them. */
+        /* Ids outside the vocabulary give no text, so -1 can replace every number that is not in the range of an id. */
         int32_t id = number < 0 || number > INT32_MAX ? -1 : (int32_t)number;
         if (!whit_buf_append(ids, &id, sizeof id)) return whit_fail_memory(error, "ids", ids->size_bytes);
     }
     return WHIT_OK;
 }
 
-/* Writes {"text", "pieces", "tail"}: the whole text, and the texts that a stream prints after each id and at the
- * end. */
+/* Writes {"text", "pieces", "tail"}. text: the text of all ids; pieces: the text that a stream would print after each
+ * id; tail: the text that it would print at the end. */
 static whit_status write_text(const struct subject *subject, const whit_buf *ids, bool skip_special, whit_buf *out,
                               whit_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements whit train, which trains a new model from a configuration and text. */
+ * Implements whit train, which trains a new model from a configuration and texts, or trains a given model further. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +72,8 @@ static whit_config default_config(uint32_t width)
     return c;
 }
 
-/* Applies the options to a configuration whose layers differ or have experts. Options of the shape are refused, because
- * only the configuration can describe such a shape. */
+/* Applies --context, --vocab and --own-head to a configuration whose layers differ or have experts. Refuses the other
+ * options of the shape, because only the configuration itself can describe such layers. */
 static whit_status check_own_shape(const struct train_values *v, whit_config *c, whit_error *error)
 {
     if (v->n_embd || v->n_layers || v->n_heads || v->n_kv_heads || v->n_ff)
@@ -177,7 +177,8 @@ static int open_new(cli_call *call, const struct train_values *v, whit_model **s
     return exit == CLI_OK && status != WHIT_OK ? cli_fail_error(call, &error) : exit;
 }
 
-/* Refuses options that would be ignored with --start, because they apply only to a new model. */
+/* Refuses options that apply only to a new model, because --start would ignore them. Returns CLI_OK, or an exit status
+ * after a message. */
 static int check_start(cli_call *call)
 {
     static const char *const of_new[] = {"--config",  "--width",    "--layers",   "--heads",     "--kv-heads",

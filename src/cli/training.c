@@ -80,13 +80,14 @@ struct listener {
     FILE *log;
     cli_plot plot;
     bool plots_kl, has_teacher;
-    double kl, ce;                  /* sums since the last line */
-    double last_ce;                 /* value in the last printed line */
-    bool is_measured, was_measured; /* measured on held-out text: in the last line; before the first step */
+    double kl, ce;                  /* sums over the n steps since the last printed line */
+    double last_ce;                 /* cross-entropy in the last printed line */
+    bool is_measured, was_measured; /* is_measured: the last line has a held-out loss; was_measured: so had the model
+                                     * before the first step */
     double first_ce, first_kl, last_kl;
     uint32_t n;
     uint64_t shown_ns, n_steps;
-    uint64_t step, step_ns; /* the present step, and when it was first reported */
+    uint64_t step, step_ns; /* the current step, and the time at which it was first reported */
 };
 
 /* ---- before the work ------------------------------------------------------------------------- */
@@ -106,7 +107,8 @@ static int check_text(cli_call *call, const char *path)
     return status == CLI_OK ? cli_check_text(call, path) : status;
 }
 
-/* Checks that every output file differs from the texts and from the other outputs, and can be written. */
+/* Checks that every output file can be written, and differs from the texts and from the other outputs. Returns CLI_OK,
+ * or an exit status after a message. */
 static int check_outputs(cli_call *call, const cli_training_flags *v)
 {
     const struct {
@@ -157,7 +159,7 @@ static bool on_measuring(void *user, const char *what, double share)
     return cli_progress(NULL, what, share);
 }
 
-/* Shows the progress of a step that takes over a second. */
+/* Shows the progress within a step, once the step has taken a second. */
 static void on_stepping(void *user, uint64_t step, double share)
 {
     struct listener *listener = user;
@@ -171,7 +173,8 @@ static void on_stepping(void *user, uint64_t step, double share)
     cli_progress(NULL, what, share);
 }
 
-/* Prints the model's loss on held-out text before the first step. */
+/* Prints the held-out perplexity before the first step and, with a teacher, the divergence, and writes the losses to
+ * the log. */
 static void on_begin(struct listener *listener, const whit_trainer_report *r)
 {
     char some[64] = "", divergence[48] = "", divergence_json[48] = "";
@@ -188,8 +191,8 @@ static void on_begin(struct listener *listener, const whit_trainer_report *r)
     if (listener->log) fprintf(listener->log, "{\"before\": {\"held_ce\": %.6f%s}}\n", r->held_out_ce, divergence_json);
 }
 
-/* Prints a line every five seconds and after each measurement on held-out text, and a progress bar in the time
- * between. */
+/* Prints a line and adds it to the log and the plot every five seconds, after each measurement on held-out text and at
+ * the end. Shows a progress bar in between. */
 static void on_report(void *user, const whit_trainer_report *r)
 {
     struct listener *listener = user;
@@ -245,7 +248,7 @@ static void on_report(void *user, const whit_trainer_report *r)
     listener->n = 0;
 }
 
-/* Writes the first line of a run to the log: the settings, which are needed to reproduce the results. */
+/* Writes the first line of a run to the log: the settings that are needed to reproduce the results. */
 static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
 {
     json_t *text = json_array();
@@ -266,7 +269,8 @@ static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
     json_decref(run);
 }
 
-/* Describes the loss: the divergence from the teacher if this was minimised, and in any case the cross-entropy. */
+/* Describes the last measured loss: the divergence from the teacher if training minimised it, and in any case the
+ * cross-entropy and the perplexity. */
 static void describe_loss(const struct listener *listener, char *text, size_t text_bytes)
 {
     int n = listener->has_teacher && listener->plots_kl
@@ -276,7 +280,8 @@ static void describe_loss(const struct listener *listener, char *text, size_t te
              listener->last_ce, exp(listener->last_ce), listener->n_steps, whit_plural(listener->n_steps));
 }
 
-/* Warns if training has made the model worse on the held-out text. */
+/* Warns if the held-out loss is higher than before training. The loss is the divergence from the teacher if training
+ * minimised it, otherwise the cross-entropy. */
 static void compare_ends(const struct listener *listener)
 {
     bool by_teacher = listener->has_teacher && listener->plots_kl;
@@ -288,7 +293,7 @@ static void compare_ends(const struct listener *listener)
             by_teacher ? "KL" : "cross-entropy", last, first);
 }
 
-/* Prints the last line: the model's path, size and quality. */
+/* Prints the model's path, its size, its bits per weight and its last loss. */
 static void say_what_was_made(const char *path, const struct listener *listener)
 {
     whit_model *model = NULL;
@@ -303,7 +308,8 @@ static void say_what_was_made(const char *path, const struct listener *listener)
     if (listener->is_measured && listener->was_measured) compare_ends(listener);
 }
 
-/* Writes the model of a cancelled run, and explains how to resume the run. */
+/* Writes the model of a cancelled run and explains how to resume the run; before the first step writes nothing. Returns
+ * an exit status. */
 static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer *trainer)
 {
     char resumed[CLI_PATH_BYTES + 80] = "; with --checkpoint FILE it could be resumed";
@@ -360,7 +366,8 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
     return o;
 }
 
-/* Trains on a rank other than 0; only rank 0 reports and writes. */
+/* Trains on a rank other than 0, without reports and output files, because only rank 0 has them. Returns an exit
+ * status. */
 static int train_quietly(cli_call *call, const whit_model *start, const whit_model *teacher,
                          whit_trainer_options *options)
 {

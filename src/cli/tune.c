@@ -19,7 +19,7 @@ struct tune_values {
     cli_model_flags model;
     cli_training_flags training;
 };
-#define USUAL -1.0f /* 1 for the main loss: the teacher's divergence, or the text's loss */
+#define USUAL -1.0f /* not given: 1 for the default loss (--kl with --teacher, else --ce), 0 for the other */
 static const struct tune_values defaults = {.rank = 16, .ce = USUAL, .kl = USUAL, .training = CLI_TRAINING_DEFAULTS};
 
 #define AT(member) offsetof(struct tune_values, member)
@@ -74,7 +74,7 @@ static int run_tune(cli_call *call)
     if (!cli_record_command(call, true, NULL, 0, &command))
         return cli_fail(call, CLI_LIMIT, "not enough memory for the record of the command");
     o.command = whit_chars(&command);
-    /* An adapter must not overwrite its model, since it could then never be used. */
+    /* An adapter must not replace the file of its model, because it cannot be used without the model. */
     const bool makes_adapter = !v->norms && !v->scales;
     const cli_named_file output = {"-o", training->out},
                          inputs[] = {{"--teacher", v->teacher}, {"-m", makes_adapter ? v->model.path : NULL}};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Declares all verbs, each of which has its own file. */
+ * Declares all verbs of the command line program. */
 #ifndef WHIT_CLI_VERBS_H
 #define WHIT_CLI_VERBS_H
 
 #include "cli/cli.h"
 
-/* The verbs follow in the order of the manual. */
+/* in the order of the manual */
 extern const cli_verb cli_run_verb;
 extern const cli_verb cli_chat_verb;
 extern const cli_verb cli_serve_verb;

@@ -31,7 +31,7 @@ static const cli_option options[] = {
 
 struct listener {
     cli_call *call;
-    json_t *list; /* NULL: lines are printed */
+    json_t *list; /* list for --json; NULL: each damage is printed as a line */
 };
 
 static void on_damage(void *user, const whit_ndf_damage *damage)
@@ -48,7 +48,8 @@ static void on_damage(void *user, const whit_ndf_damage *damage)
                   (unsigned long long)(damage->offset + damage->size_bytes), frame, damage->what);
 }
 
-/* Checks that frames with correct hashes contain valid adapters. */
+/* Checks that the adapters in the file are valid and belong to its model. The hashes of their frames have been checked
+ * before. */
 static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
 {
     if (whit_ndf_is_loose(ndf) && whit_ndf_appended_type(ndf, 0) != WHIT_NDF_ADAPTER) return WHIT_OK;
@@ -66,7 +67,8 @@ static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
-/* Returns the identity of the model; zeros if a loose file does not begin with a frame that has one. */
+/* Returns the identity of the file's model. For a file without a model, returns the identity of the model for which the
+ * adapter in its first frame was made, or zeros if that frame contains no adapter. */
 static const uint8_t *identity_of(const whit_ndf *ndf)
 {
     whit_ndf_appended frame;
@@ -76,9 +78,9 @@ static const uint8_t *identity_of(const whit_ndf *ndf)
     return whit_ndf_appended_at(ndf, 0, &frame, NULL) == WHIT_OK && frame.size_bytes >= sizeof none ? frame.data : none;
 }
 
-/* Holds the facts from the file's frames, which are collected after all hashes were checked. */
+/* Facts from the file's frames, collected after all hashes were checked. */
 struct facts {
-    uint32_t n_turns; /* turns of a session */
+    uint32_t n_turns; /* number of turns if the file is a session, else 0 */
     size_t n_tokens;
     bool is_session;
     whit_ndf_signed signatures;
@@ -103,7 +105,7 @@ static whit_status check_chain(const char *path, const uint8_t *key, struct fact
     return status;
 }
 
-/* Prints the kind of a loose file, which is the type of its first frame. */
+/* Prints the kind of a file without a model; its first frame determines the kind. */
 static void print_loose(cli_call *call, const whit_ndf *ndf)
 {
     char identity[2 * WHIT_HASH_BYTES + 1];
@@ -159,7 +161,7 @@ static int replay(cli_call *call)
         if (whit_session_replay_file(model, &wanted, adapters.mounts, adapters.n, path, &replay, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
         else if (replay.is_same && values->json)
-            status = CLI_OK; /* the JSON object has been printed already */
+            status = CLI_OK; /* run_verify has printed the JSON object already */
         else if (replay.is_same)
             cli_print(call, "%s: this model gives exactly these %llu tokens in %u turns\n", path,
                       (unsigned long long)replay.n_picked, replay.n_turns);

@@ -10,7 +10,7 @@
 
 /* ---- wrapping ------------------------------------------------------------------------------- */
 
-/* Returns the number of columns of a text on a terminal; an invalid byte counts as one. */
+/* Returns the number of columns that a text takes on a terminal; an invalid byte takes one. */
 static unsigned columns_of(const char *text, size_t n)
 {
     unsigned columns = 0;
@@ -28,8 +28,8 @@ static bool put(cli_view *view, const char *text, size_t n)
     return true;
 }
 
-/* Writes the pending word, on a new line if it does not fit in the current line. The terminal itself breaks a word that
- * is wider than the terminal. */
+/* Writes the blanks and the word that are pending, and begins a new line before them if they do not fit in the current
+ * one. A word wider than the terminal is broken by the terminal. Returns false if writing failed. */
 static bool put_word(cli_view *view)
 {
     unsigned wanted = view->n_blanks + columns_of(view->word, view->word_bytes);
@@ -45,14 +45,14 @@ static bool put_word(cli_view *view)
     for (; ok && view->n_blanks; view->n_blanks--) ok = put(view, " ", 1);
     if (ok && view->word_bytes) ok = put(view, view->word, view->word_bytes);
     if (view->word_bytes) view->begins = view->is_joined = false;
-    /* The terminal wrapped the word at its edge; this is the column after it. */
+    /* If the terminal has broken the word at its edge, this is the column after the word's last part. */
     if (view->column > view->width) view->column = (view->column - 1) % view->width + 1;
     view->word_bytes = 0;
     return ok;
 }
 
-/* Adds text to the pending word. A long word is written in parts, so that text without blanks is not delayed
- * forever. */
+/* Adds text to the pending word. If the buffer is full, writes the word's part so far, so that a long text without
+ * blanks appears without delay. Returns false if writing failed. */
 static bool hold(cli_view *view, const char *text, size_t n)
 {
     bool ok = true;
@@ -62,8 +62,8 @@ static bool hold(cli_view *view, const char *text, size_t n)
     return ok;
 }
 
-/* Wraps text. Chinese, Japanese and other wide characters count as words of one character, because lines may break
- * between them. */
+/* Writes text, wrapped between words. Each Chinese, Japanese or other wide character counts as a word, because lines
+ * may break between them. Returns false if writing failed. */
 static bool wrap_text(cli_view *view, const char *text, size_t n)
 {
     bool ok = true;
@@ -94,7 +94,8 @@ static bool put_text(cli_view *view, const char *text, size_t n)
     return view->width ? wrap_text(view, text, n) : cli_write_data(view->call, text, n);
 }
 
-/* Switches to a style of cli/markup.h. */
+/* Writes the pending word and switches the terminal to a style, bits CLI_STYLE_* of cli/markup.h. Returns false if
+ * writing failed. */
 static bool set_style(cli_view *view, unsigned style)
 {
     static const struct {
@@ -136,7 +137,8 @@ cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup)
     return view;
 }
 
-/* Writes the held text in its style and begins a new text. */
+/* Ends the Markdown text: writes the part that the parser has held back, resets the style and begins a new text.
+ * Returns false if writing failed. */
 static bool end_markup(cli_view *view)
 {
     view->markup.user = view;
@@ -155,13 +157,14 @@ bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thi
             return false;
         view->dim = thinking;
     }
-    view->markup.user = view; /* the view may have moved since `markup` was begun */
+    view->markup.user = view; /* cli_view_begin returns the view by value, so `markup` may not have its address yet */
     bool ok = view->has_markup && !thinking ? cli_markup_add(&view->markup, text, text_bytes)
                                             : put_text(view, text, text_bytes);
     return ok && cli_flush(view->call);
 }
 
-/* Shows text and thinking; calls are shown when the answer is complete. */
+/* Shows the text and the thinking of an event. Calls of tools are not shown here, but when the answer is complete.
+ * Returns false if writing failed. */
 static bool show_event(void *user, const whit_chat_event *event)
 {
     cli_view *view = user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints an answer on stdout as it streams. On a terminal the model's thinking is dim, Markdown becomes styles, and
- * lines can be wrapped between words. */
+ * Prints an answer on stdout while it is generated. On a terminal the model's thinking is dim, Markdown becomes styles,
+ * and lines can be wrapped between words. */
 #ifndef WHIT_CLI_VIEW_H
 #define WHIT_CLI_VIEW_H
 
@@ -10,32 +10,33 @@
 
 typedef struct cli_view {
     cli_call *call;
-    bool styled;  /* stdout is a terminal */
+    bool styled;  /* stdout is a terminal that has styles */
     bool dim;     /* the dim style is on */
-    bool thought; /* thinking was shown, and no text after it */
-    /* The members below wrap text: a word is buffered until it ends, so that it can begin a new line. */
+    bool thought; /* the part shown last was thinking */
+    /* The members below wrap text. A word is buffered until it is complete, so that it can begin a new line if it does
+     * not fit. */
     unsigned width;        /* columns of the terminal; 0: lines are not wrapped */
-    unsigned column;       /* column of the next character */
-    unsigned n_blanks;     /* blanks before the word, not yet written */
-    bool verbatim, begins; /* verbatim: the text is between lines of ```; begins: no word in the line yet */
+    unsigned column;       /* column of the next character, from 0 */
+    unsigned n_blanks;     /* blanks before the pending word, not yet written */
+    bool verbatim, begins; /* verbatim: the text is in a block of code; begins: the line has no word yet */
     char word[256];
     size_t word_bytes;
-    bool is_joined; /* the word follows the one before without a blank, in another style */
-    /* The members below show Markdown on a terminal with colours: */
+    bool is_joined; /* the pending word continues the written one in another style, without a blank */
+    /* The members below show Markdown, on a terminal with colours. */
     bool has_markup;
     cli_markup markup;
-    unsigned style; /* style of the last piece */
+    unsigned style; /* style of the text written last */
 } cli_view;
 
-/* Begins a view. `wrap`: wrap at the terminal's width, if stdout is a terminal. `has_markup`: show Markdown as styles,
- * if stdout has colours; otherwise print the model's text verbatim. */
+/* Begins a view. wrap: break lines at the terminal's width, if stdout is a terminal. has_markup: show Markdown as
+ * styles if stdout is a terminal with colours; otherwise the model's text is printed verbatim. */
 cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup);
-/* Writes a part of a text; thinking is dim on a terminal. The result is false once writing failed. */
+/* Writes a part of a text; thinking is dim on a terminal. Returns false if writing failed. */
 bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking);
-/* Makes the view receive an answer: events on a terminal or with tools, else the model's text. The view must not
- * move. */
+/* Sets the callbacks of `options` so that the view prints an answer: its events on a terminal or with tools, otherwise
+ * the model's text verbatim. The view must not move afterwards. */
 void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *options);
-/* Ends the line and resets the style. */
+/* Writes all pending text, resets the style and ends the line. Returns false if writing failed. */
 bool cli_view_end(cli_view *view);
 
 #endif
