@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * A model of a pool of threads on machines with several sockets, NUMA nodes and caches: the time to read a token's
- * weights, and to begin and end its jobs (docs/dev/perf/cores.md).
+ * Models a pool of threads on machines with several sockets, NUMA nodes and caches (docs/dev/perf/cores.md): the time
+ * in which the threads read the weights of a token, and the time to begin and end a job.
  *
- *     cores measure                          bandwidth and empty jobs of 1 to all cores here, and the model's times
- *     cores simulate TOPOLOGY [NAME=NUMBER]  a machine like "package:2 numanode:2 l3:2 core:8 pu:2"
+ *     cores measure                          measures bandwidth and empty jobs on 1 to all cores of this machine,
+ *                                            and prints the model's predictions beside them
+ *     cores simulate TOPOLOGY [NAME=NUMBER]  predicts the times of a machine, for example of
+ *                                            "package:2 numanode:2 l3:2 core:8 pu:2"
  *
- * Units: GB/s = bytes per ns, ns, bytes. */
+ * Units: bytes, ns, and GB/s, which are bytes per ns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +16,19 @@
 #include "base/mem.h"
 #include "base/threads.h"
 
-/* Figures of a machine and of a token. */
+/* Speeds of a machine, and the work for a token. */
 struct costs {
-    double core;          /* GB/s that one core reads */
-    double node;          /* GB/s of a node's memory */
-    double link;          /* GB/s from one package to another */
-    double near, far;     /* ns for a line of another core of the same cluster, of another cluster of the package */
-    double remote;        /* ns for a line of another package */
-    double bytes, n_jobs; /* weights that a token reads, jobs that it takes */
+    double core;          /* bandwidth of one core, GB/s */
+    double node;          /* bandwidth of the memory of one node, GB/s */
+    double link;          /* bandwidth at which a package reads from the others, GB/s */
+    double near, far;     /* ns to move a cache line from a core: near: in the same cluster; far: in another cluster of
+                           * the package */
+    double remote;        /* ns to move a cache line from a core in another package */
+    double bytes, n_jobs; /* bytes of weights that a token reads; number of jobs that it runs */
 };
 
-/* Defaults: a server of 2024 (DDR5 with eight channels a socket), BitNet 2B4T of two bits: 690 MB in 272 jobs. */
+/* Defaults: a server of 2024 (DDR5, eight channels per socket), and BitNet 2B4T with weights of two bits, 690 MB and
+ * 272 jobs per token. */
 static const struct costs server = {12, 200, 120, 30, 90, 250, 690e6, 272};
 static const struct {
     const char *name;
@@ -45,8 +49,9 @@ static double larger(double a, double b)
 
 enum placement { FIRST_TOUCH, INTERLEAVED, ONE_NODE };
 
-/* Returns the ns in which the cores read `bytes`, an equal share each: the slowest of cores, memories and links. Bytes
- * are in the memory of the node that reads them, in all nodes in turn, or in the first node. */
+/* Returns the ns in which all cores read c->bytes, an equal share each: the time of the slowest core, memory or link
+ * between packages. FIRST_TOUCH: each share is in the memory of the node that reads it; INTERLEAVED: the bytes are
+ * spread over all nodes; ONE_NODE: all bytes are in the first node. */
 static double reading_ns(const whit_topology *t, const struct costs *c, enum placement placement)
 {
     const double share = c->bytes / t->n_cores;
@@ -60,7 +65,7 @@ static double reading_ns(const whit_topology *t, const struct costs *c, enum pla
                                                       : 0;
         slowest = larger(slowest, asked / c->node);
     }
-    for (uint32_t package = 0; package < t->n_packages; package++) { /* bytes that come from other packages */
+    for (uint32_t package = 0; package < t->n_packages; package++) { /* bytes read from other packages */
         double own = 0, nodes = 0;
         uint32_t last = UINT32_MAX;
         for (uint32_t i = 0; i < t->n_cores; i++) {
@@ -85,9 +90,10 @@ static double line_ns(const struct costs *c, const whit_topology_core *a, const 
     return a->cluster != b->cluster ? c->far : c->near;
 }
 
-/* Returns the ns to begin and end a job with one word for all: each worker reads the caller's word, and each takes the
- * line of the count from the core before it, so these transfers follow each other. Each also takes the line of its own
- * run, all at once, and the caller reads the count at the end. */
+/* Returns the ns to begin and end a job if all workers share one word and one count of unfinished chunks. Two lines
+ * move to each worker: that of the word from the caller, and that of the count from the worker before. These transfers
+ * follow each other. Two transfers are added: one for the lines with each worker's own chunks, which move in parallel,
+ * and one at the end, when the caller reads the count. */
 static double flat_ns(const whit_topology *t, const struct costs *c)
 {
     double sum = 0;
@@ -96,8 +102,9 @@ static double flat_ns(const whit_topology *t, const struct costs *c)
     return t->n_cores > 1 ? sum + 2 * line_ns(c, &t->cores[0], &t->cores[t->n_cores - 1]) : 0;
 }
 
-/* The same with words for each cluster: lines of different clusters travel at once, and so do those of their counts,
- * which the caller has written; those between clusters follow each other. */
+/* Returns the same time if each cluster has a word and a count. Transfers inside different clusters happen in parallel,
+ * so only the slowest cluster counts; a cluster's count is first moved from the caller, which has written it. Transfers
+ * between clusters follow each other. */
 static double clustered_ns(const whit_topology *t, const struct costs *c)
 {
     double between = 0, slowest = 0;
@@ -106,11 +113,12 @@ static double clustered_ns(const whit_topology *t, const struct costs *c)
         if (i + 1 < t->n_cores && t->cores[i + 1].cluster == t->cores[i].cluster) continue;
         whit_topology cluster = {.n_cores = i + 1 - begin, .n_clusters = 1};
         memcpy(cluster.cores, &t->cores[begin], cluster.n_cores * sizeof *cluster.cores);
-        const double last = line_ns(c, &t->cores[0], &t->cores[i]); /* the caller is in the first cluster */
+        const double last = line_ns(c, &t->cores[0], &t->cores[i]); /* the caller is core 0, in the first cluster */
         const double inside =
             cluster.n_cores > 1 ? flat_ns(&cluster, c) - 2 * line_ns(c, &t->cores[begin], &t->cores[i]) : 0;
         slowest = larger(slowest, inside + (begin ? last : 0));
-        if (begin) /* the caller writes the cluster's word, and its last worker takes the line of the count */
+        if (begin) /* the cluster's word comes from the caller, and the count of finished clusters from the cluster
+                    * before */
             between += line_ns(c, &t->cores[begin], &t->cores[0]) + line_ns(c, &t->cores[begin], &t->cores[begin - 1]);
         begin = i + 1;
     }
@@ -119,7 +127,8 @@ static double clustered_ns(const whit_topology *t, const struct costs *c)
 
 /* ---- simulate ------------------------------------------------------------------------------- */
 
-/* Reads "package:2 numanode:2 core:8 pu:2"; levels may be left out. The processors of a core have one number here. */
+/* Reads a topology like "package:2 numanode:2 l3:2 core:8 pu:2". A level that is left out counts as 1. The processors
+ * of a core ("pu") are checked but ignored: a core has one number. Returns false if the text is not a topology. */
 static bool parse_topology(const char *text, whit_topology *t)
 {
     static const char *const levels[] = {"package:", "numanode:", "l3:", "core:", "pu:"};
@@ -191,7 +200,7 @@ enum { ROUNDS = 7, JOBS = 4000, CHUNK_BYTES = 1 << 18, N_CHUNKS = 512 };
 
 struct reading {
     const uint64_t *words;
-    uint64_t sums[WHIT_POOL_THREADS_MAX]; /* keeps the compiler from removing the reads */
+    uint64_t sums[WHIT_POOL_THREADS_MAX]; /* the sums are stored, so that the compiler does not remove the reads */
 };
 
 static void read_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -208,7 +217,7 @@ static void do_nothing(void *context, uint32_t worker, uint32_t begin, uint32_t 
     (void)context, (void)worker, (void)begin, (void)end;
 }
 
-/* Returns the least ns of a job over some rounds. */
+/* Times n_jobs jobs in each of ROUNDS rounds; returns the ns per job of the fastest round. */
 static double time_jobs(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items, uint32_t n_jobs)
 {
     double best = 1e18;
@@ -221,9 +230,9 @@ static double time_jobs(whit_pool *pool, whit_pool_fn *fn, void *context, uint32
     return best;
 }
 
-/* Measures pools of 1 to all cores, with one cluster and with one for each core. The model takes a core's bandwidth
- * from one thread and the time of a line from empty jobs of two; what it says of two threads' reading and of
- * clusters is its own. */
+/* Measures pools of 1 to all cores, with this machine's clusters and with one cluster per core. The model's bandwidth
+ * of a core is that measured with one thread, and its time to move a line follows from empty jobs of two threads; its
+ * predictions of reading with more threads and of clusters do not depend on their measurements. */
 static int measure(void)
 {
     whit_cpu cpu;
@@ -241,7 +250,7 @@ static int measure(void)
     printf("threads\tGB/s\tpredicted\tempty job us\tpredicted\tby cluster us\tpredicted\n");
     for (uint32_t n = 1; n <= here.n_cores; n++) {
         double jobs_ns[2] = {0}, read_ns = 0;
-        for (uint32_t k = 0; k < 2; k++) { /* one cluster; each core one */
+        for (uint32_t k = 0; k < 2; k++) { /* 0: this machine's clusters; 1: one cluster per core */
             whit_topology t = here;
             whit_pool *pool;
             for (uint32_t i = 0; k && i < t.n_cores; i++) t.cores[i].cluster = (uint16_t)i;
@@ -256,7 +265,7 @@ static int measure(void)
         }
         const double gbps = (double)size_bytes / read_ns;
         if (n == 1) costs.core = gbps;
-        if (n == 2) costs.near = costs.far = jobs_ns[0] / 4; /* four lines travel */
+        if (n == 2) costs.near = costs.far = jobs_ns[0] / 4; /* flat_ns counts four transfers */
         whit_topology model = here;
         model.n_cores = n;
         const double model_ns = reading_ns(&model, &costs, FIRST_TOUCH), flat = flat_ns(&model, &costs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every element is looked up by itself, by where docs/dev/kernels.md says that it lies: slow, and easily compared
- * with the page. */
+ * Computes the canonical rows of tensors. Each element is looked up separately, at the place that docs/dev/kernels.md
+ * defines; this is slow, but easy to compare with that page. */
 #include "ndf-digest.h"
 
 #include <stdlib.h>
@@ -11,13 +11,14 @@ enum { U8_SCALES = 2, K4, K8, ODD4, E8, E4, L6, K16 };
 enum { NONE, PER_TENSOR, PER_ROW, PER_GROUP };
 enum { CODES, ROW_SCALES, LOW, LINE = 64, ROWS = 16 };
 
-/* The fields of Tensor_Type, and sizes that follow from them. */
+/* Fields of Tensor_Type (docs/dev/format.md, section 5), and sizes that follow from them. */
 typedef struct {
     const stored_tensor *of;
     uint32_t codec, kind, scales, group, rows, columns;
-    uint32_t n_fields, field_bytes, n_groups; /* fields of a scale group: a, b of q2, offset */
-    uint32_t line_columns, line_planes;       /* columns of a line; q2 has two lines for them */
-    uint32_t block_groups, block_lines;       /* groups that a block of scale lines serves, and its lines */
+    uint32_t n_fields, field_bytes, n_groups; /* n_fields: scale, b of q2 and offset, as far as the type has them;
+                                               * n_groups: scale groups per row */
+    uint32_t line_columns, line_planes;       /* line_columns columns of a tile are stored in line_planes lines */
+    uint32_t block_groups, block_lines;       /* a block of block_lines lines has the fields of block_groups groups */
     uint64_t tile_lines;
     bool is_plain;
 } tensor;
@@ -37,7 +38,7 @@ static bool in_superblocks(const tensor *t)
     return (t->scales >= K4 && t->scales <= ODD4) || t->scales == K16;
 }
 
-/* Lines of high bits of indices. */
+/* Returns the number of lines in a superblock that contain bits 8 and up of codebook indices. */
 static uint32_t high_bits(const tensor *t)
 {
     return t->codec < X8 || t->codec > X10 ? 0 : t->codec - X8;
@@ -71,12 +72,12 @@ static bool read_type(const stored_tensor *from, tensor *t)
     t->field_bytes = scale_bytes[type[3]];
     t->n_groups = grouped ? (uint32_t)ceil_div(t->columns, t->group) : 1;
     t->tile_lines = ceil_div(t->columns, t->line_columns) * t->line_planes;
-    if (grouped && t->codec == T5) { /* superblocks of 256 columns, the last one may be a half */
+    if (grouped && t->codec == T5) { /* superblocks of 256 columns; the last one is a half if it has at most 128 */
         uint32_t rest = t->columns % 256;
         t->block_lines = (uint32_t)ceil_div((uint64_t)2 * t->n_fields * t->field_bytes, 4);
         t->tile_lines = (uint64_t)(t->columns / 256) * (13 + t->block_lines);
         if (rest) t->tile_lines += (rest <= 128 ? 7 : 13) + t->block_lines;
-    } else if (in_superblocks(t)) { /* factors, bytes or nibbles, high bits of indices */
+    } else if (in_superblocks(t)) { /* a line of factors, lines of scales, lines of high bits of indices */
         if (t->group > 32 || t->columns % 256) return false;
         t->block_groups = 256 / t->group;
         uint32_t in_dword = t->scales == ODD4 ? 8 : 4 / t->field_bytes;
@@ -101,21 +102,21 @@ static bool parts_fit(const tensor *t)
     return memcmp(want, t->of->part_bytes, sizeof want) == 0;
 }
 
-/* ---- where things lie ---- */
+/* ---- places in a tile ---- */
 
 static const uint8_t *tile_of(const tensor *t, uint32_t row)
 {
     return t->of->part[CODES] + row / ROWS * t->tile_lines * LINE;
 }
 
-/* The superblock of t5 with column k, and whether it is a half. */
+/* Returns the t5 superblock that contains column k of a row. *is_half: the superblock has at most 128 columns. */
 static const uint8_t *superblock(const tensor *t, uint32_t row, uint32_t k, bool *is_half)
 {
     *is_half = t->columns - k / 256 * 256 <= 128;
     return tile_of(t, row) + (uint64_t)(k / 256) * (13 + t->block_lines) * LINE;
 }
 
-/* The first line of a scale block, and the first of its codes. */
+/* Returns the first line of the scale block of a group. *codes: the first line of the block's codes. */
 static const uint8_t *scale_block(const tensor *t, uint32_t row, uint32_t group, const uint8_t **codes)
 {
     uint32_t block = group / t->block_groups, block_columns = t->block_groups * t->group;
@@ -125,7 +126,8 @@ static const uint8_t *scale_block(const tensor *t, uint32_t row, uint32_t group,
     return at;
 }
 
-/* Byte b of the fields of a group, or of a block of groups: they continue from dword to dword of a row. */
+/* Returns byte b of a row's fields in a block. A row has four bytes in each line; the fields continue in the next
+ * line. */
 static uint8_t field_byte(const uint8_t *block, uint32_t row, uint32_t b)
 {
     return block[b / 4 * LINE + row % ROWS * 4 + b % 4];
@@ -133,7 +135,8 @@ static uint8_t field_byte(const uint8_t *block, uint32_t row, uint32_t b)
 
 /* ---- canonical codes ---- */
 
-/* Digit d of a byte of t5; 243 to 255 have digits of the byte mod 81, and 2. */
+/* Returns digit d of a t5 byte, which has five digits in base 3; d = 0 is the lowest. A byte from 243 has 2 as digit 4,
+ * and its other digits are those of the byte mod 81. */
 static unsigned digit(unsigned byte, uint32_t d)
 {
     if (d == 4) return byte >= 162 ? 2 : byte >= 81;
@@ -141,7 +144,8 @@ static unsigned digit(unsigned byte, uint32_t d)
     return byte % 3;
 }
 
-/* Column k of a line with `bits` bits a code: bits of byte c, of a row's four. */
+/* Returns the code of column k in a line with `bits` bits per code. A row has four bytes in a line; column k is in byte
+ * k % 4, from bit k / 4 * bits. */
 static unsigned bits_of_line(const uint8_t *line, uint32_t row, uint32_t k, uint32_t bits)
 {
     return (unsigned)line[row % ROWS * 4 + k % 4] >> k / 4 * bits & ((1u << bits) - 1);
@@ -193,7 +197,8 @@ static unsigned code_at(const tensor *t, uint32_t row, uint32_t k)
     }
 }
 
-/* Index and signs of eight columns of a codec with a codebook. */
+/* Writes eight columns from column k of a codec with a codebook: two bytes of index, lowest first, and a byte of
+ * signs. */
 static void put_eight(const tensor *t, uint32_t row, uint32_t k, uint8_t out[3])
 {
     const uint8_t *codes, *block = scale_block(t, row, k / t->group, &codes);
@@ -208,7 +213,8 @@ static void put_eight(const tensor *t, uint32_t row, uint32_t k, uint8_t out[3])
     for (uint32_t i = 0; i < 8; i++) out[2] |= (uint8_t)((u32_at(line + LINE + dword) >> (4 * i + w) & 1) << i);
 }
 
-/* Scales of a byte or less: those of all groups, then the f16 factors of all superblocks. */
+/* Writes a row's scales of the kinds after U8_SCALES: the scales of all groups, then, with superblocks, the factors of
+ * all superblocks. Returns the end of the written bytes. */
 static uint8_t *put_byte_scales(const tensor *t, uint32_t row, uint8_t *out)
 {
     const uint8_t *codes;
@@ -234,7 +240,8 @@ static const uint8_t *element_at(const tensor *t, uint32_t row, uint32_t k, uint
     return tile_of(t, row) + ((uint64_t)k * ROWS + row % ROWS) * size;
 }
 
-/* A canonical row: codes from the lowest bit up, then the fields as they are stored. Returns its end. */
+/* Writes a row in canonical form: the codes, packed from the lowest bit up, then the fields as they are stored. Returns
+ * the end of the written bytes. */
 static uint8_t *canonical_row(const tensor *t, uint32_t row, uint8_t *out)
 {
     static const uint8_t bits[] = {0, 0, 0, 8, 4, 2, 2, 1, 2, 8, 2, 4, 8, 8, 3, 3, 3, 2, 4, 8, 8};

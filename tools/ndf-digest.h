@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * Tensor digests for ndf-read: the canonical rows of docs/dev/format.md, section 5, out of the layouts of
- * docs/dev/kernels.md. */
+ * Computes tensor digests for ndf-read: converts tensors from the layouts of docs/dev/kernels.md to the canonical rows
+ * of docs/dev/format.md, section 5. */
 #ifndef WHIT_TOOLS_NDF_DIGEST_H
 #define WHIT_TOOLS_NDF_DIGEST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tensor_Type and the parts 0 to 2; what is absent has no bytes. */
+/* Tensor_Type (docs/dev/format.md) and the parts 0 to 2 of a tensor; an absent part has 0 bytes. */
 typedef struct {
     uint8_t type[32];
     const uint8_t *part[3];
     uint64_t part_bytes[3];
 } stored_tensor;
 
-/* Gives `add` the canonical type and rows of a tensor. False where the type does not exist or its parts have other
- * lengths than it asks for; then nothing was added. */
+/* Passes the canonical type of a tensor, and then its canonical rows, to `add`, together with `hash`. Returns false if
+ * the type is invalid, if the parts have other lengths than the type requires, or if memory runs out; nothing was
+ * passed then. */
 bool canonical_tensor(const stored_tensor *tensor, void (*add)(void *hash, const void *bytes, uint64_t size),
                       void *hash);
 

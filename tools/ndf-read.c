@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * A second, independent reader of the .ndf container, written from docs/dev/format.md alone.
+ * Reads the .ndf container independently of the library; it was written from docs/dev/format.md alone.
  *
  *     ndf-read [--container] FILE
  *
- * Checks every hash, every tensor's digest (--container: but these) and every bound of a model and its part files,
- * or of an adapter in a file of its own, and prints what is inside, one thing a line. It shares no code with the
- * library, so a mistake in one of them or in the specification shows as a difference (tests/unit/ndf_reader.sh). It
- * takes the plain way everywhere: whole files in memory, linear searches. Little-endian machines only. */
+ * Checks a model with its part files, or an adapter in a separate file: every hash, every bound and, without
+ * --container, every tensor's digest. Prints the contents, one item a line. It shares no code with the library, so a
+ * mistake in one of them or in the specification shows as a difference (tests/unit/ndf_reader.sh). It is simple rather
+ * than fast: whole files are in memory, and searches are linear. It runs on little-endian machines only. */
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdarg.h>
@@ -27,10 +27,11 @@ enum { HEAD = 1, TOKENIZER, DATA, SEAL, COMMIT, PART, FIRST_APPENDED = 16, ADAPT
 typedef struct {
     const char *path;
     uint8_t *bytes;
-    uint64_t size, end; /* end: of the last whole commit */
+    uint64_t size, end; /* size: bytes of the file; end: offset after the last complete commit */
 } file;
 
-/* A piece of a file: all access goes through the functions below, which check it. */
+/* Bytes of a file; `what` names them in messages. The functions below end the program if an access would be outside
+ * them. */
 typedef struct {
     const file *of;
     const char *what;
@@ -78,7 +79,8 @@ static uint32_t u32(const span *in, uint64_t offset)
     return (uint32_t)number(in, offset, 4);
 }
 
-/* Text of `size` bytes with a zero byte after it and none inside. */
+/* Returns the text of `size` bytes at an offset, after checking that a zero byte follows and that the text contains
+ * none. */
 static const char *text(const span *in, uint64_t offset, uint64_t size)
 {
     need(size < UINT64_MAX, in, "a text is too long");
@@ -144,14 +146,15 @@ static bool is_zero(const uint8_t *bytes, uint64_t size)
     return true;
 }
 
-/* Takes the frame at `*offset`; NULL, or what is wrong with it. */
+/* Checks the frame at *offset, stores it in *out and advances *offset to its end. index and previous: the index and the
+ * predecessor's hash that the frame must have. Returns NULL, or the reason why the frame is invalid. */
 static const char *take_frame(const file *from, uint64_t *offset, uint32_t index, const uint8_t previous[HASH],
                               frame *out)
 {
     const uint8_t *header = from->bytes + *offset;
     uint64_t left = from->size - *offset, size;
     if (left < 128) return "cut short";
-    uint32_t words[4]; /* version, type, flags, index */
+    uint32_t words[4]; /* version, type, flags and index, from the header */
     memcpy(words, header + 8, 16);
     memcpy(&size, header + 24, 8);
     if (memcmp(header, "whit.ndf", 8) != 0) return "no frame";
@@ -192,7 +195,8 @@ static const char *take_frame(const file *from, uint64_t *offset, uint32_t index
     return NULL;
 }
 
-/* The frames up to the last whole commit, freed by the caller. */
+/* Returns the frames up to the last commit, *count of them, which the caller frees. Ends the program if there is no
+ * commit, or if anything follows the last one. */
 static frame *take_chain(file *from, uint32_t *count)
 {
     frame *frames = NULL;
@@ -247,7 +251,8 @@ static uint32_t name_hash(const char *name)
     return (uint32_t)h;
 }
 
-/* Entry i's name after all checks: order, hash, and that the index leads to it. */
+/* Returns the name of entry i after checking that it is in order, that its hash is right and that the index leads to
+ * it. entries and buckets: offsets in `in`; stride: bytes from entry to entry. */
 static const char *take_name(const span *in, uint64_t entries, uint64_t stride, uint32_t i, uint64_t buckets,
                              uint32_t n_buckets)
 {
@@ -279,7 +284,8 @@ static bool is_nan(uint64_t bits)
     return bits << 1 > UINT64_C(0xFFE0000000000000);
 }
 
-/* Prints a value and adds it to the digest. */
+/* Checks a value of a table, prints it and adds it to the digest. value: the value itself, or its offset in `in` if it
+ * is a text or an array. */
 static void take_value(const span *in, uint32_t type, uint64_t count, uint64_t value, hash *state)
 {
     need((type >= 1 && type <= 6) || (type >= 17 && type <= 21), in, "unknown type of value");
@@ -361,7 +367,7 @@ static void take_sections(const span *head, model *out)
 
 static char *beside(const char *main_path, const char *name)
 {
-    size_t room = strlen(main_path) + strlen(name) + 3; /* "." in front where the path has no folder */
+    size_t room = strlen(main_path) + strlen(name) + 3; /* for "/", a zero byte, and "." if the path has no folder */
     char *path = malloc(room), *copy = strdup(main_path);
     if (!path || !copy) fail(main_path, "not enough memory");
     snprintf(path, room, "%s/%s", dirname(copy), name);
@@ -369,7 +375,8 @@ static char *beside(const char *main_path, const char *name)
     return path;
 }
 
-/* PART, DATA, COMMIT, as the main file's HEAD and SEAL say. */
+/* Reads part file i and stores its data in `out`. Ends the program if the file is not PART, DATA and COMMIT, or does
+ * not agree with the main file's HEAD and SEAL. */
 static void take_part_file(const char *main_path, const span *head, model *out, uint32_t i)
 {
     const span *files = &out->sections[5];
@@ -405,7 +412,8 @@ static void take_part_file(const char *main_path, const span *head, model *out, 
     free(frames);
 }
 
-/* Outliers of a tensor (section 4): every record in its place, every column in its row, rising. */
+/* Checks the outliers of a tensor (section 4) and prints their number: records follow each other without gaps, and in
+ * each row the columns exist and increase. */
 static void take_outliers(const span *data, uint32_t rows, uint32_t columns)
 {
     uint32_t n_tiles = (rows + 15) / 16;
@@ -444,7 +452,8 @@ static void add_any(void *state, const void *bytes, uint64_t size)
     add(state, bytes, size);
 }
 
-/* The digest of a tensor (section 5) is what the seal has. parts: by kind, none where of is NULL. */
+/* Checks that the digest of a tensor (section 5) equals the one in the seal. parts: indexed by kind; an absent part has
+ * `of` NULL. */
 static void check_digest(const span *in, const uint8_t type[32], const span parts[8], const span *sealed)
 {
     stored_tensor tensor = {0};
@@ -465,7 +474,8 @@ static void check_digest(const span *in, const uint8_t type[32], const span part
     need(memcmp(digest, sealed->bytes, HASH) == 0, in, "a tensor's digest is not that of its parts");
 }
 
-/* A matrix of codes in tiles of 16 rows, lines of 64 bytes, and a scale per row, which takes what is left. */
+/* Checks the length of a matrix that fills `data` from offset `at` to the end: codes in tiles of 16 rows with lines of
+ * 64 bytes, and scale_bytes bytes for each row of the tiles. */
 static void take_matrix(const span *data, uint64_t at, uint32_t rows, uint32_t columns, uint32_t columns_of_line,
                         uint32_t scale_bytes)
 {
@@ -474,7 +484,8 @@ static void take_matrix(const span *data, uint64_t at, uint32_t rows, uint32_t c
          "a correction's length");
 }
 
-/* A second sign plane (section 4): its columns rise; signs and f16 scales follow them. */
+/* Checks a second sign plane (section 4) and prints its number of columns. Its columns must increase; a matrix of signs
+ * with f16 scales follows them. */
 static void take_plane(const span *data, uint32_t rows, uint32_t columns)
 {
     uint32_t n = u32(data, 0);
@@ -490,7 +501,7 @@ static void take_plane(const span *data, uint32_t rows, uint32_t columns)
     printf("plane %u\n", n);
 }
 
-/* The first factor of a low-rank pair; gives its rank. */
+/* Checks the first factor of a low-rank pair (section 4), prints its rank and returns it. */
 static uint32_t take_low_rank(const span *data, uint32_t columns)
 {
     uint32_t rank = u32(data, 0);
@@ -573,7 +584,9 @@ static void take_appended(const frame *from)
 
 /* ---- adapters ---- */
 
-/* One factor: i8 in tiles of 16 rows and lines of 4 columns, an f32 per row beside them. */
+/* Checks that a factor of an adapter is aligned and inside `in`, and prints the hashes of its codes and scales. The
+ * codes are i8 in tiles of 16 rows with lines of 4 columns; each row has an f32 scale. pair: offset of the factor's two
+ * offsets. */
 static void take_factor(const span *in, uint64_t pair, uint64_t n_rows, uint64_t n_columns)
 {
     uint64_t codes = u64(in, pair), scales = u64(in, pair + 8), n_tiles = (n_rows + 15) / 16;
@@ -617,7 +630,7 @@ static void take_adapter(const span *in)
     }
 }
 
-/* Appended frames and their commits, without a model in front. */
+/* Checks and prints a file that has only appended frames and commits, without a model. */
 static void take_loose(const frame *frames, uint32_t n, const char *path)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Draws docs/pictures/recall.svg: how often an item of a bundle of hypervectors is nearer than 999 strangers, measured
- * and by theory. recall OUT.svg */
+ * Draws docs/pictures/recall.svg: the share of items in a bundle of hypervectors that are nearer to the bundle than 999
+ * random hypervectors, measured and predicted.
+ *
+ *     recall OUT.svg */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 enum { WIDTH = 760, HEIGHT = 420, LEFT = 64, RIGHT = 24, TOP = 56, BOTTOM = 52, STRANGERS = 999, TRIALS = 30000 };
 enum { N_SIZES = 11, N_WIDTHS = 2, MOST = 301 };
 static const uint32_t sizes[N_SIZES] = {3, 5, 11, 21, 31, 51, 75, 101, 151, 201, 301};
-static const uint32_t widths[N_WIDTHS] = {16, 128}; /* words: 1,024 and 8,192 bits */
+static const uint32_t widths[N_WIDTHS] = {16, 128}; /* in words of 64 bits: 1,024 and 8,192 bits */
 static const char *const colours[N_WIDTHS] = {"#c2410c", "#1d4ed8"};
 
 static double normal_below(double x)
@@ -21,8 +23,9 @@ static double normal_below(double x)
     return 0.5 * erfc(-x / sqrt(2));
 }
 
-/* A member agrees with the majority of m (odd) with p = 1/2 + C(m - 1, (m - 1) / 2) / 2^m in every lane;
- * agreements are nearly normal. */
+/* Returns the predicted share for a bundle of m items (m odd) of `bits` bits. Each bit of an item equals the majority
+ * with probability p = 1/2 + C(m - 1, (m - 1) / 2) / 2^m, and the number of equal bits is nearly normally
+ * distributed. */
 static double theory(double m, double bits)
 {
     double p = 0.5 + exp(lgamma(m) - 2 * lgamma((m + 1) / 2) - m * log(2)), chance = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Names and the letters of their lockers: what the recall model learns from (lockers.c) and is asked (the test
- * `recall`).
+ * Generates texts about names and the letters of their lockers, from which the recall model is trained (lockers.c) and
+ * with which the test `recall` examines it.
  *
- * A document says who has which locker, " baK", and asks, " ba", which is answered at once, " baK". Letters are drawn
- * for each document anew, so that only the document tells them. A name comes again after 8 to 2,048 words, every
- * octave as often; a few names fill the room between. */
+ * A word " baK" says that the name "ba" has the locker K. A word " ba" asks for the letter, and the next word, " baK",
+ * answers. Letters are drawn anew for each document, so that only the document has the answers. After each answer a
+ * name is due again 8 to 2,047 words later, each octave of distances equally likely. When no name is due, one of the
+ * first few names is used. */
 #ifndef WHIT_TOOLS_LOCKERS_H
 #define WHIT_TOOLS_LOCKERS_H
 
@@ -18,24 +19,24 @@ enum {
     LOCKERS_NAMES = 128,
     LOCKERS_LETTERS = 8,
     LOCKERS_LABEL_BYTES = 5,
-    LOCKERS_ASKED = 10, /* names that a document asks for at its end, having told them once */
+    LOCKERS_ASKED = 10, /* names that an exam tells once and asks for at its end */
     LOCKERS_NEAREST = 256,
-    LOCKERS_FARTHEST = 1900 /* words before that */
+    LOCKERS_FARTHEST = 1900 /* words from telling to asking: at least NEAREST, fewer than FARTHEST */
 };
 
 typedef struct lockers_room {
-    uint32_t n;                   /* names that take part */
+    uint32_t n;                   /* number of names in the document */
     uint32_t name[LOCKERS_NAMES]; /* (n) */
-    char letter[LOCKERS_NAMES];   /* by place in `name` */
-    uint32_t due[LOCKERS_NAMES];  /* the word at which a place comes again; UINT32_MAX: never */
+    char letter[LOCKERS_NAMES];   /* letter of each name, in the order of `name` */
+    uint32_t due[LOCKERS_NAMES];  /* number of the word at which a name is due; UINT32_MAX: never */
     bool is_told[LOCKERS_NAMES];
-    uint32_t n_hot; /* the places that fill the room */
+    uint32_t n_hot; /* the first n_hot names are used when no name is due */
 } lockers_room;
 
-/* Where the text goes, a word at a time; letter 0: a question. */
+/* Receives a text, one word per call; letter 0: the word is a question. */
 typedef void lockers_word_fn(void *context, uint32_t name, char letter);
 
-/* A name as text, " ba", with its letter " baK" where that is not 0. */
+/* Writes the word for a name: " ba", or " baK" if `letter` is not 0. */
 static inline void lockers_label(uint32_t name, char letter, char text[LOCKERS_LABEL_BYTES])
 {
     text[0] = ' ';
@@ -50,7 +51,7 @@ static inline uint32_t lockers_below(whit_rng *rng, uint32_t n)
     return (uint32_t)whit_rng_below(rng, n);
 }
 
-/* Draws the participants, their letters, and the word at which each appears first, within n_words. */
+/* Draws n names, their letters, and the word at which each is due first, in the first seven eighths of n_words. */
 static inline void lockers_draw(lockers_room *room, whit_rng *rng, uint32_t n, uint32_t n_words)
 {
     *room = (lockers_room){.n = n, .n_hot = 4 + lockers_below(rng, n / 4)};
@@ -67,7 +68,8 @@ static inline void lockers_draw(lockers_room *room, whit_rng *rng, uint32_t n, u
     }
 }
 
-/* The place that is next at word `at`. */
+/* Returns the index of the name for word `at`: the one that is due first, if it is due by then, otherwise a random one
+ * of the first n_hot. */
 static inline uint32_t lockers_next(const lockers_room *room, whit_rng *rng, uint32_t at)
 {
     uint32_t first = 0;
@@ -76,7 +78,7 @@ static inline uint32_t lockers_next(const lockers_room *room, whit_rng *rng, uin
     return room->due[first] <= at ? first : lockers_below(rng, room->n_hot);
 }
 
-/* Writes n_words words, or one more, of names that come again and again. */
+/* Writes a document of n_words words, or one more, in which n_names names return again and again. */
 static inline void lockers_document(whit_rng *rng, uint32_t n_names, uint32_t n_words, lockers_word_fn *word,
                                     void *context)
 {
@@ -92,8 +94,8 @@ static inline void lockers_document(whit_rng *rng, uint32_t n_names, uint32_t n_
     }
 }
 
-/* Writes n_words words, an even number of 2,000 or more, of which the last LOCKERS_ASKED pairs ask for names that have
- * been told once, LOCKERS_NEAREST to LOCKERS_FARTHEST words before they are asked for. */
+/* Writes an exam of n_words words, an even number from 2,000. Its last LOCKERS_ASKED pairs of words ask for names, and
+ * answer, that were told only once, about LOCKERS_NEAREST to LOCKERS_FARTHEST words before. */
 static inline void lockers_exam(whit_rng *rng, uint32_t n_words, lockers_word_fn *word, void *context)
 {
     lockers_room room;

@@ -89,7 +89,7 @@ static void put_helper(struct expansion *e, const struct helper *helper, const c
     }
 }
 
-/* A noun with an adjective, or with none. */
+/* Appends a noun in one of the forms of {o}, with its adjective unless that is NULL. */
 static void put_thing(struct expansion *e, const char *adjective, const char *noun, const char *form)
 {
     if (!strcmp(form, "n")) adjective = NULL;
@@ -140,7 +140,7 @@ static void put_slot(struct expansion *e, const char *name, const char *form)
 
 /* ---- choices -------------------------------------------------------------------------------- */
 
-/* The end of the group that `begin` opens: its closing bracket. */
+/* Returns the bracket that closes the group opened at `begin`; NULL if there is none before `end`. */
 static const char *close_of(const char *begin, const char *end)
 {
     int depth = 0;
@@ -151,7 +151,8 @@ static const char *close_of(const char *begin, const char *end)
     return NULL;
 }
 
-/* Alternative `wanted` of a group's inside; returns how many there are. */
+/* Sets [*from, *to) to alternative number `wanted`, from 0, of the group whose inside is [begin, end). Returns the
+ * number of alternatives; if `wanted` is not below it, nothing is set. */
 static size_t find_alternative(const char *begin, const char *end, size_t wanted, const char **from, const char **to)
 {
     size_t n = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Makes the text that the default model learns from.
+ * Writes the text from which the default model is trained.
  *
  *   tales SEED MEGABYTES train|held
  *
- * Writes documents to stdout, a line each: "<s>" TALE "</s>", or a conversation, "<s><|user|>" ...
- * "<|assistant|>" ... "</s>". The same arguments give the same bytes. Tales of `held` are about
- * heroes, things and places that no tale of `train` brings together. A tale has 60 to 250 words. */
+ * Writes documents to stdout, one a line: "<s>" TALE "</s>", or a conversation, "<s><|user|>" ... "<|assistant|>" ...
+ * "</s>". The same arguments give the same bytes. Tales of `held` combine heroes, things and places that no tale of
+ * `train` combines. A tale has 60 to 250 words. */
 #include "grammar.h"
 #include "plots.h"
 #include "talk.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHAT_SHARE 2 /* one document of so many is a conversation */
+#define CHAT_SHARE 2 /* one in CHAT_SHARE documents is a conversation, on average */
 
 static size_t count_words(const char *text)
 {
@@ -47,18 +47,19 @@ static void tell(struct tale *tale, whit_rng *rng)
         tales_expand(text, text->n ? " " : "", &tale->scene, rng);
         size_t begin = text->n;
         tales_expand(text, tale->plot->beats[i], &tale->scene, rng);
-        while (text->n > begin && text->data[text->n - 1] == ' ') text->n--; /* an empty choice at the end */
+        while (text->n > begin && text->data[text->n - 1] == ' ') text->n--; /* left by an empty choice */
         if (text->n == begin) text->n = before;
         text->data[text->n] = 0;
     }
-    /* An empty choice between two others leaves two spaces. */
+    /* An empty choice between two words leaves two spaces, of which one is removed. */
     size_t n = 0;
     for (size_t i = 0; i < text->n; i++)
         if (text->data[i] != ' ' || text->data[i + 1] != ' ') text->data[n++] = text->data[i];
     text->data[text->n = n] = 0;
 }
 
-/* A tale of the wanted side, or false where a grammar is broken. */
+/* Makes a tale whose scene is held out if `held`, and otherwise is not. Returns false, after a message, if a pattern of
+ * the plot is invalid. */
 static bool make_tale(struct tale *tale, bool held, whit_rng *rng)
 {
     for (;;) {
@@ -70,7 +71,7 @@ static bool make_tale(struct tale *tale, bool held, whit_rng *rng)
             return false;
         }
         size_t words = count_words(tale->text.data);
-        /* A plot that changes the thing may have made it one of the other side. */
+        /* Some plots replace a thing of the scene after it was drawn, so the scene must be checked again. */
         if (words >= 60 && words <= 250 && tales_scene_is_held(&tale->scene) == held) return true;
     }
 }

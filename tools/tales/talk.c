@@ -5,7 +5,7 @@
 
 #define TALE "[story|story|tale|short story|bedtime story]"
 
-/* Before the subject, and what ends the sentence. */
+/* Patterns of requests: the text before the subject, and the text that ends the sentence. */
 static const char *const asks[][2] = {
     {"[Tell me|Tell me|Please tell me|Tell us] a " TALE, "[.|!|]"},
     {"[Can you tell me|Could you tell me|Will you tell me|Do you know] a " TALE, "?"},
@@ -13,7 +13,7 @@ static const char *const asks[][2] = {
     {"I [want|would like] [a|to hear a] " TALE, "[.|]"},
 };
 
-/* Where it ends with a space, what the plot is about follows. */
+/* Returns the pattern for the subject of a request. If it ends with a space, the caller appends plot->about. */
 static const char *subject_of(const struct plot *plot, const struct scene *scene, whit_rng *rng)
 {
     const char *child = "[{a}|a {a.kind}|a {a.kind} named {a}|a {a.kind} called {a}]";

@@ -115,7 +115,7 @@ void tales_draw_floater(whit_rng *rng, struct thing *thing)
 {
     static const char *const floaters[] = {"ball", "toy boat", "hat", "basket"};
     thing->noun = floaters[tales_draw(rng, COUNT(floaters))];
-    thing->toy = false; /* no plot of this kind asks */
+    thing->toy = false; /* no plot with PLOT_FLOATS uses <x|y>, which depends on it */
 }
 
 void tales_draw_scene(whit_rng *rng, struct scene *s)
@@ -133,7 +133,7 @@ void tales_draw_scene(whit_rng *rng, struct scene *s)
     size_t first = tales_draw(rng, N_SPOTS), step = 1 + tales_draw(rng, N_SPOTS - 1);
     s->s1 = s->p->spots[first];
     s->s2 = s->p->spots[(first + step) % N_SPOTS];
-    s->s3 = s->p->spots[(first + 2 * step) % N_SPOTS]; /* N_SPOTS is prime: all different */
+    s->s3 = s->p->spots[(first + 2 * step) % N_SPOTS]; /* the three spots differ, because N_SPOTS is prime */
     s->small = smalls[tales_draw(rng, COUNT(smalls))];
 }
 
