@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Below which share of living ReLU^2 gates would it pay to skip the dead ones? A neuron-major layout has one contiguous
- * piece of bytes per neuron and matrix, and only the pieces of living neurons would be read. This program reads 420 MB
- * of such pieces by a list of their numbers, without computing with them. It prints this time, which is the best that
- * skipping could reach, and the time of the tiled layout, which is read whole and multiplied.
+ * Answers the question below which share of living neurons, those whose ReLU^2 gate is not 0, it would pay to skip the
+ * dead ones. A neuron-major layout has one contiguous piece of bytes per neuron and matrix, and only the pieces of
+ * living neurons would be read. This program reads 420 MB of such pieces by a list of their numbers, without computing
+ * with them, and prints the time, which is the best that skipping could reach. It also prints the time of the tiled
+ * layout, which is read whole and multiplied.
  *   bench_skip_neurons [BYTES-OF-A-PIECE]      640 by default: 2,560 weights of t2 */
 #include <stdio.h>
 #include <stdlib.h>

@@ -64,15 +64,13 @@ int main(int argc, char **argv)
         if (n_common > n_present + n_again_max) n_again_max = n_common - n_present;
         must(whit_session_mark(session, 0, &error));
         const uint32_t n_new = n - n_common;
-        alone[turn] = feed_tokens(session, n, n + n_new); /* the same number of new tokens, at the end of the
-                                                           * sequence */
+        alone[turn] = feed_tokens(session, n, n + n_new); /* the same number of tokens at the end of the sequence */
         ratios[turn] = first[turn] / alone[turn];
         must(whit_session_reuse(session, 0, ids, n + 1, &n_present, &error));
         for (const uint32_t end = n + ANSWER; n < end; n_present = ++n) feed_tokens(session, n_present, n + 1);
         must(whit_session_mark(session, 0, &error));
     }
-    const double ratio = median(ratios, N_TURNS); /* sorts `ratios`, so that its first and last items are the
-                                                   * extremes */
+    const double ratio = median(ratios, N_TURNS); /* sorts `ratios`: its first and last items are the extremes */
     printf("prefix of %u tokens, %d turns: first token after %.1f ms, new tokens alone %.1f ms, ratio %.2f (%.2f to "
            "%.2f); at most %u tokens computed again\n",
            n_prefix, N_TURNS, median(first, N_TURNS), median(alone, N_TURNS), ratio, ratios[0], ratios[N_TURNS - 1],
