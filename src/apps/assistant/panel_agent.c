@@ -277,7 +277,7 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
     WHIT_TRY(whit_answering_model_open(&a->model, &a->wished, &calls, error));
     if (a->is_ready) return WHIT_OK;
     a->runner = (whit_runner){.project = a->project, .config = &a->config, .cancel = &a->cancel};
-    if (!a->mcp) { /* an earlier call may have read a part of this; open MCP servers have their names from it */
+    if (!a->mcp) { /* a failed attempt may have read only a part; open MCP servers use the names in it */
         whit_agent_config_free(&a->config);
         WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
     }
@@ -479,8 +479,7 @@ static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
         whit_turns_close(journal);
     }
     for (size_t i = 0; i < n_open && !redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
-    if (status != WHIT_OK && in_texts) { /* the change of the texts is reversed, so that either all changes are made or
-                                          * none */
+    if (status != WHIT_OK && in_texts) { /* the change of the texts is reversed: all changes are made, or none */
         whit_error ignored;
         for (size_t i = 0; i < n_open && redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
         (void)texts_write(a, whit_changes_at(&turn->open, 0), n_open, &ignored);

@@ -34,8 +34,7 @@ typedef struct bench_model {
     char name[BENCH_NAME_BYTES]; /* the shape as given, or the name of the file */
     char path[BENCH_PATH_BYTES];
     bool no_head;               /* the shape says HEAD none: no pass computes logits */
-    whit_ndf_writer *in_memory; /* the model in memory, if the cache cannot be used; `path` then names its file
-                                 * descriptor */
+    whit_ndf_writer *in_memory; /* model in memory, if the cache cannot be used; `path` then names its descriptor */
 } bench_model;
 
 /* Makes a random model of the shape NAME:BODY[:HEAD[:EMBD]], or finds it in the cache. `progress` is called while a
@@ -88,7 +87,7 @@ typedef struct bench_sample {
     char message[504];
     double tokens, seconds;
     double bytes, macs; /* bytes read, and multiply-adds of the layers, within `seconds` */
-    double all_macs;    /* multiply-adds including the head */
+    double all_macs;    /* multiply-adds of the layers and the head, within `seconds` */
     double read_bytes_per_s, int8_macs_per_s, huge_share;
     /* with guesses: steps, guessed tokens, and guesses that were right */
     double steps, n_guessed, n_right;
@@ -276,8 +275,8 @@ void bench_kernels_free(bench_kernels *list);
 typedef struct bench_array {
     char test[BENCH_NAME_BYTES];
     const char *form, *item, *isa; /* item: the unit of `ns`; isa "": the form does not depend on a CPU level */
-    double ns, ratio;              /* ns: nanoseconds per item; ratio: time of the test's first form divided by this
-                                    * form's time */
+    double ns, ratio;              /* ns: nanoseconds per item; ratio: time of the test's first form / this form's
+                                    * time */
 } bench_array;
 #define BENCH_ARRAYS_MAX 64
 

@@ -101,8 +101,7 @@ struct measuring {
     const bench_measuring *wanted;
     bench_worker *workers;
     bench_sample *samples; /* (n_tests, n_rounds) */
-    size_t n_open;         /* number of workers that must be closed: bench_worker_open was called for them, even if it
-                            * failed */
+    size_t n_open;         /* number of workers for which bench_worker_open was called, and which must be closed */
     whit_cpu cpu;
 };
 

@@ -154,8 +154,7 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, bench_k
         if (!s->progress(NULL, "measuring", (double)(i * N_COLUMN_COUNTS + c) / (double)(N_FORMATS * N_COLUMN_COUNTS)))
             return false;
         if (kernel->isa == WHIT_ISA_GENERIC && s->table.isa != WHIT_ISA_GENERIC && n > 1)
-            continue; /* a generic kernel for several columns is slow, and of no interest if the CPU has a better
-                       * level */
+            continue; /* a generic kernel for several columns is slow, and irrelevant if the CPU has a better level */
         whit_acts acts = whit_acts_of_f32(s->x, COLS, n, COLS);
         if (spec.kind != WHIT_ACTS_F32) {
             acts = whit_acts_place(&spec, n, COLS, s->acts_memory);

@@ -341,7 +341,7 @@ static uint8_t pick_trits(uint8_t random)
 struct pattern {
     uint8_t *least, *largest;
     uint8_t *low[2], *row_scales;
-    uint64_t tile_bytes, low_bytes, row_bytes; /* bytes of one tile (16 rows) in the parts for codes, low codes and row
+    uint64_t tile_bytes, low_bytes, row_bytes; /* bytes per tile (16 rows) in the parts for codes, low codes, row
                                                 * scales */
     uint8_t trits[256], bytes[256];            /* for a random byte, the byte to write: in a line of t2 codes, and in a
                                                 * line of other codes */
@@ -763,7 +763,7 @@ whit_status bench_model_shape(const char *text, whit_progress_fn *progress, benc
     snprintf(model->name, sizeof model->name, "%s", text);
     whit_ndf_writer *writer;
     if (cache_path(&shape, model->path)) {
-        whit_model *found; /* opened as a check: a model of an older version may lack a tensor or key, and is then made
+        whit_model *found; /* opened as a check: an older version's model may lack a tensor or key and is then made
                             * again */
         whit_error ignored;
         if (access(model->path, R_OK) == 0 && whit_model_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
@@ -772,9 +772,8 @@ whit_status bench_model_shape(const char *text, whit_progress_fn *progress, benc
         }
         whit_status status = make_model(&shape, model->path, progress, &writer, error);
         whit_ndf_writer_close(writer);
-        if (status != WHIT_ERROR_IO)
-            return status; /* WHIT_ERROR_IO means that the cache's disk is full; the model is
-                                                     * then made in memory */
+        /* WHIT_ERROR_IO means that the cache's disk is full; the model is then made in memory. */
+        if (status != WHIT_ERROR_IO) return status;
     }
     WHIT_TRY(make_model(&shape, NULL, progress, &model->in_memory, error));
     snprintf(model->path, sizeof model->path, "/proc/%d/fd/%d", (int)getpid(), whit_ndf_writer_fd(model->in_memory));

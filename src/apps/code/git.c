@@ -79,9 +79,8 @@ bool whit_git_ask(const char *path, whit_git_file **file)
         if (fork() == 0) {
             alarm(PATIENCE_SECONDS); /* limits the time on a file system that hangs */
             for (int fd = 0; fd < FILES_MAX; fd++)
-                if (fd != ends[1])
-                    close(fd); /* the child must not keep terminals and pipes open, since other processes
-                                               * may wait for their end */
+                /* The child must not keep terminals and pipes open, since other processes may wait for their end. */
+                if (fd != ends[1]) close(fd);
             hand_over(path, ends[1]);
         }
         _exit(0);

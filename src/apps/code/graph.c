@@ -75,8 +75,8 @@ static bool is_sound(const struct graph_part *graph, uint64_t n_targets)
     return has_free; /* a search for a name in the hash table ends at a free slot */
 }
 
-/* Attaches the bytes of a graph or of edits; returns false if they are not valid. base: for edits, the graph that they
- * change; NULL for a graph itself. */
+/* Makes the members of `graph` point to the sections in the bytes of a graph or of edits; returns false if the bytes
+ * are not valid. base: for edits, the graph that they change; NULL for a graph itself. */
 static bool attach(struct graph_part *graph, const uint8_t *data, size_t size_bytes, const struct graph_part *base)
 {
     static const uint8_t no_edits[8] = {0};

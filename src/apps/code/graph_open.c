@@ -60,8 +60,8 @@ static void read_edits(whit_graph *graph, const char *folder, const char *cache_
     whit_buf_free(&edits);
 }
 
-/* Opens the graph as the cache has it, without comparing it with the source files, which takes only moments. Returns
- * WHIT_ERROR_IO if the cache has no graph of the folder. */
+/* Opens the graph as the cache has it. This takes only moments, because the source files are not compared with it.
+ * Returns WHIT_ERROR_IO if the cache has no graph of the folder. */
 static whit_status open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error)
 {
     char path[PATH_MAX];

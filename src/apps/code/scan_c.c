@@ -690,9 +690,8 @@ void scan_c(struct scan *scan)
         } else if (token.kind == ';' && c.parens <= 0) {
             bool of_type = c.n_tokens && c.tokens[0].kind == 'T';
             if (kind == CONTAINER) end_declaration(&c, of_type);
-            if (kind != LIST || !c.in_value)
-                forget(&c); /* in a value, a ';' is inside a lambda and does not end the
-                                                          * declaration */
+            /* In a list within a value, a ';' is inside a lambda and does not end the declaration. */
+            if (kind != LIST || !c.in_value) forget(&c);
         } else {
             if (declares && scan_is(scan, token, "template")) {
                 skip_template(&c);

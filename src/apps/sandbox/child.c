@@ -69,7 +69,8 @@ static bool map_to_self(const char *path, unsigned id)
 }
 
 /* Makes all mounts read-only except the folders in rules.write, and mounts a /proc that shows only the command's
- * processes. This view also prevents changes of modes and owners; for all else Landlock and seccomp suffice. */
+ * processes. With namespaces only these mounts prevent changes of modes and owners; Landlock and seccomp enforce all
+ * other restrictions. */
 static bool make_view(const whit_child_plan *plan)
 {
     const char *const *folders = plan->command->rules.write;

@@ -199,8 +199,8 @@ static bool is_new(whit_quota *quota, const struct stat *info)
     return true;
 }
 
-/* Adds the sizes of deleted files that a process has open to *disk or *memory, unless the check has counted them
- * already. */
+/* Adds the sizes of deleted files that a process has open: to *disk if they are on the disk of a writable folder,
+ * otherwise to *memory. Files that this check has counted already are left out. */
 static void add_lost_files(whit_quota *quota, pid_t pid, uint64_t *disk, uint64_t *memory)
 {
     char path[64];

@@ -228,8 +228,7 @@ static whit_status start_run(struct run *r, whit_error *error)
     int ignored;
     while (waitpid(r->keeper, &ignored, 0) < 0 && errno == EINTR) {
     }
-    if (status == WHIT_OK && !r->ended && !r->no_spaces) { /* the keeper was killed before it reported the command's
-                                                            * end */
+    if (status == WHIT_OK && !r->ended && !r->no_spaces) { /* the keeper was killed before it reported the end */
         r->result->status = -1;
         r->result->signal = SIGKILL;
     }

@@ -12,8 +12,7 @@
 
 typedef struct whit_sandbox_support {
     uint32_t landlock_abi; /* 0: the kernel has no Landlock, or it is disabled */
-    bool seccomp;          /* libseccomp is installed, and the kernel accepts its filters, as far as the test command
-                            * shows */
+    bool seccomp;          /* libseccomp is installed and, as far as the test command shows, its filters work */
     bool holds;            /* a test command could be confined completely */
     bool namespaces;       /* commands get user, mount, process, network and IPC namespaces, a second layer of
                             * protection */

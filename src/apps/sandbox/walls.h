@@ -71,8 +71,7 @@ typedef struct whit_call {
         /* argument `path_at` is a process number if argument 0 is `value`, a process group if argument 0 is `value` +
          * 1; otherwise like CALL_PROCESS */
         CALL_GROUP,
-        CALL_LIMIT,   /* like CALL_PROCESS for the process in argument 0; always refused for changing the size of core
-                       * files */
+        CALL_LIMIT,   /* like CALL_PROCESS for the process in argument 0; changing the size of core files is refused */
         CALL_CHANGE,  /* like CALL_UNSPACED, but without namespaces the watcher makes the call for the process if it is
                        * allowed */
         CALL_WATCH,   /* the watcher makes the call for the process if it is allowed */

@@ -204,7 +204,7 @@ static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys,
         fclose(file);
         WHIT_TRY(status);
     }
-    for (size_t i = 0; i < options->n_keys; i++) /* --api-key may be repeated and, as in llama.cpp, be a comma-separated
+    for (size_t i = 0; i < options->n_keys; i++) /* --api-key may be repeated or, as in llama.cpp, a comma-separated
                                                   * list */
         for (const char *at = options->keys[i]; *at; at += *at == ',') {
             size_t n = strcspn(at, ",");
@@ -516,9 +516,8 @@ bool whit_cors_answer(const whit_site *site, const whit_web_request *request, wh
         whit_reply_header(reply, "Access-Control-Expose-Headers", "X-Request-Id, request-id, Retry-After");
         return false;
     }
-    if (request->headers_only)
-        return true; /* this is called for the headers and again after the body; the second call
-                                             * makes the reply */
+    /* This is called for the headers and again after the body; the second call makes the reply. */
+    if (request->headers_only) return true;
     /* All requested headers are allowed: clients send many of their own, such as x-stainless-lang or anthropic-version,
      * and only the key's header has an effect here. */
     const char *wanted = whit_web_header(request, "Access-Control-Request-Headers");

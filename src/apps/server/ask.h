@@ -11,7 +11,7 @@ typedef struct whit_ask whit_ask;
 
 /* The functions that write answers in the form of one vendor's API. Events of a stream are appended to `out`. */
 typedef struct whit_dialect {
-    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* builds a complete answer from an item of OpenAI's
+    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* makes a complete answer of an item of OpenAI's
                                                             * "choices" */
     void (*begin)(whit_ask *ask, whit_buf *out);
     void (*event)(whit_ask *ask, const whit_chat_event *event, whit_buf *out);

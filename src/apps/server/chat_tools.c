@@ -200,9 +200,8 @@ void whit_chat_name_custom(const json_t *kinds, json_t *calls)
         json_t *name = name_in(call), *text = json_object_get(function, "arguments");
         if (!name || !whit_chat_is_custom(kinds, json_string_value(name), json_string_length(name))) continue;
         json_t *values = whit_dialect_arguments(text), *input = json_object_get(values, "input");
-        if (!json_is_string(input))
-            input = text; /* the answer was cut off within the call, so its arguments are no
-                                                   * complete object with "input" */
+        /* The answer was cut off within the call, so its arguments are no complete object with "input". */
+        if (!json_is_string(input)) input = text;
         json_object_set_new(call, "custom", json_pack("{s:O, s:O}", "name", name, "input", input));
         json_object_set_new(call, "type", json_string("custom"));
         json_object_del(call, "function");

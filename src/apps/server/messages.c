@@ -57,7 +57,8 @@ static const char *stop_reason(const whit_ask *ask, bool calls)
     return job->stopped_by ? "stop_sequence" : "end_turn";
 }
 
-/* Returns the request's stop string that ended the answer; null if none did. */
+/* Returns the request's stop string that ended the answer; null if another cause ended it, or if the answer has
+ * calls. */
 static json_t *stop_text(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];

@@ -82,8 +82,7 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     }
     **api = (whit_api){
         .site = site, .name = name, .model = model, .options = site->options, .stop = site->stop, .log = site->log};
-    whit_status status = whit_model_set_name(model, name, error); /* clients then see this name and not the file's
-                                                                   * path */
+    whit_status status = whit_model_set_name(model, name, error); /* clients then see this name, not the file's path */
     if (status == WHIT_OK) status = whit_api_open(*api, error);
     if (status == WHIT_OK) return WHIT_OK;
     close_api(*api);

@@ -18,7 +18,7 @@ struct whit_key {
     char name[WHIT_KEY_NAME_BYTES]; /* name for the log; "": it has none */
     char *models;                   /* comma-separated names of the models that the key may use; NULL: all */
     uint32_t n_minute;              /* maximum number of requests per minute; 0: no limit */
-    atomic_ullong due_ns;           /* time (whit_now_ns) at which the key's requests so far would be finished at that
+    atomic_ullong due_ns;           /* time (whit_now_ns) at which the key's requests so far would be done at that
                                      * rate */
 };
 
