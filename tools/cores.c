@@ -21,8 +21,8 @@ struct costs {
     double core;          /* bandwidth of one core, GB/s */
     double node;          /* bandwidth of the memory of one node, GB/s */
     double link;          /* bandwidth at which a package reads from the others, GB/s */
-    double near, far;     /* ns to move a cache line from a core: near: in the same cluster; far: in another cluster of
-                           * the package */
+    double near, far;     /* ns to move a cache line from a core of the same cluster; of another cluster in the
+                           * package */
     double remote;        /* ns to move a cache line from a core in another package */
     double bytes, n_jobs; /* bytes of weights that a token reads; number of jobs that it runs */
 };
@@ -117,8 +117,7 @@ static double clustered_ns(const whit_topology *t, const struct costs *c)
         const double inside =
             cluster.n_cores > 1 ? flat_ns(&cluster, c) - 2 * line_ns(c, &t->cores[begin], &t->cores[i]) : 0;
         slowest = larger(slowest, inside + (begin ? last : 0));
-        if (begin) /* the cluster's word comes from the caller, and the count of finished clusters from the cluster
-                    * before */
+        if (begin) /* the word comes from the caller, the count of finished clusters from the cluster before */
             between += line_ns(c, &t->cores[begin], &t->cores[0]) + line_ns(c, &t->cores[begin], &t->cores[begin - 1]);
         begin = i + 1;
     }

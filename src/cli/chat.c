@@ -127,8 +127,7 @@ static bool answer_once(cli_chat *chat)
     whit_answer answer = whit_answer_default();
     whit_error error;
     uint64_t seed;
-    flags.seed += (int64_t)chat->n_answers; /* another seed for each answer, so that a repeated question gets another
-                                             * answer */
+    flags.seed += (int64_t)chat->n_answers; /* another seed for each answer: a repeated question gets another answer */
     int opened = cli_stage_begin(chat->call, &chat->stage, NULL, 0);
     if (opened == CLI_OK) opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
     if (opened == CLI_OK) opened = cli_restart_grammar(chat->call, &chat->grammar);
@@ -370,9 +369,8 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     if (status == CLI_OK) status = cli_keep_resume(chat->call, &chat->keep, chat->talk.conversation);
     if (status != CLI_OK) return status;
     cli_fill_sampler(&chat->sampler, chat->talk.model);
-    if (chat->sampler.seed < 0)
-        chat->sampler.seed = (uint32_t)whit_system_draw(); /* 32 bits, so that the user can type
-                                                                                    * it */
+    /* 32 bits, so that the user can type it. */
+    if (chat->sampler.seed < 0) chat->sampler.seed = (uint32_t)whit_system_draw();
     chat->input = cli_input_open(!values->no_history);
     if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "not enough memory for the lines typed");
     cli_input_words(chat->input, cli_chat_words);

@@ -10,7 +10,8 @@
 #include "base/items.h"
 #include "cli/external.h"
 
-/* xterm and similar terminals accept no longer escape sequence than this text makes. */
+/* Maximum size of a copied text. The escape sequence for a longer text would exceed the limit of xterm and similar
+ * terminals. */
 enum { CLIPBOARD_BYTES_MAX = 74994 };
 
 /* Returns the text of the last message with this role; NULL if there is none. The text is part of *message, which the

@@ -48,8 +48,8 @@ int cli_compare_window(cli_comparison *c, const whit_step_token *tokens, size_t 
 void cli_compare_clear(cli_comparison *c); /* clears all scores and units */
 
 /* Reports a text: a row for each compressed model, with intervals over windows and, if there are several models, the
- * differences from the first one. overlaps: for each model, the share that find_overlaps has set, or -1. Appends the
- * report to `texts`. */
+ * differences from the first one. overlaps: for each model, the share of the text that also occurs in the text from
+ * which the model's file was made; -1: unknown. Appends the report to `texts`. */
 int cli_compare_report(cli_comparison *c, const char *text, const double *overlaps, json_t *texts);
 /* If there are several texts, prints the divergence on each text as a multiple of that on the first, and adds it to the
  * later texts as "beside". */

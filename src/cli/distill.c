@@ -92,8 +92,7 @@ static int run_distill(cli_call *call)
     if (v->codec == CODEC_OWN && !cli_was_given(call, "--rate")) o.adamw.rate = CLI_RATE_OF_CODES;
     snprintf(rate, sizeof rate, "%.7g", (double)o.adamw.rate);
     const cli_effective effective[] = {{"--rate", rate}, {"--kl", NULL}};
-    const size_t n_effective = v->by_blocks ? 2 : 1; /* with --blocks, --kl is not used and must be recorded as
-                                                      * absent */
+    const size_t n_effective = v->by_blocks ? 2 : 1; /* with --blocks, --kl is unused, and recorded as absent */
     if (!cli_record_command(call, true, effective, n_effective, &command))
         return cli_fail(call, CLI_LIMIT, "not enough memory for the record of the command");
     o.command = whit_chars(&command);

@@ -129,8 +129,8 @@ static whit_status export_rounded(const struct export_values *values, const char
     whit_source source;
     const char *architecture;
     WHIT_TRY(whit_source_open_values(path, NULL, &source, error));
-    whit_status status = whit_export_architecture(&source, &architecture, error); /* checked first, because the rounding
-                                                                                   * takes hours */
+    whit_status status = whit_export_architecture(&source, &architecture, error); /* checked first: the rounding takes
+                                                                                   * hours */
     if (status == WHIT_OK && !values->coded)
         cli_note("%s: rounded to %s, which loses least of the types of two to three bits; --type names another",
                  wanted->name, wanted->coded);

@@ -165,7 +165,7 @@ const char *cli_binary_kind(const char *head, size_t n_bytes)
     return NULL;
 }
 
-/* Returns true as long as the bytes read so far can be a text. */
+/* Returns whether the bytes read so far can be the beginning of a text; if not, reading stops. */
 static bool may_be_text(const char *data, size_t n_bytes)
 {
     return !cli_binary_kind(data, n_bytes);

@@ -149,8 +149,7 @@ static int get_byte(EditLine *editor, uint8_t *byte)
         if (errno != EINTR || *cli_cancelled()) return -1;
         if (cli_was_continued()) {
             say_to_terminal(PASTE_ON);
-            el_set(editor, EL_PREP_TERM, 0); /* restores the terminal's modes, which libedit would assume to be
-                                              * unchanged */
+            el_set(editor, EL_PREP_TERM, 0); /* restores the terminal's modes; libedit would assume them unchanged */
             el_set(editor, EL_PREP_TERM, 1);
             el_set(editor, EL_REFRESH);
         }

@@ -94,8 +94,8 @@ static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error)
 {
-    whit_error told = *error; /* a copy to which the option's name is added, since the language's messages do not
-                               * mention options */
+    whit_error told = *error; /* a copy to which the option's name is added; the language's messages do not mention
+                               * options */
     bool limited = error->status == WHIT_ERROR_LIMIT;
     const char *option = "";
     if (limited && strstr(error->message, " bytes together, which is the limit"))

@@ -23,8 +23,7 @@ struct repl {
     cli_call *call;
     cli_program program;
     whit_buf text;                /* text of the statement that is being typed */
-    whit_buf session;             /* all lines read so far, for messages, since functions of earlier statements may
-                                   * fail */
+    whit_buf session;             /* all lines so far, for messages: functions of earlier statements may fail */
     uint32_t n_lines, first_line; /* n_lines: lines read so far; first_line: number of the statement's first line */
     bool times, shown;            /* times: :time is on; shown: the last statement was loaded, but not run */
     int failure;                  /* status of the last statement */

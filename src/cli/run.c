@@ -440,8 +440,7 @@ static whit_generate_options generate_options(const struct run_values *values, c
     const size_t n_given = n_ids(&c->text), n_ctx = whit_session_context_size(c->session);
     uint32_t room = n_given < n_ctx ? (uint32_t)(n_ctx - n_given) : 0;
     if (values->session.endless) room = INT32_MAX;
-    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* the built-in model itself ends its
-                                                                              * texts */
+    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales itself ends its texts */
     if (values->n_tokens == NOT_GIVEN)
         generate.n_tokens = usual;
     else if (values->n_tokens < 0)

@@ -129,11 +129,9 @@ static void on_hangup(int signal)
 /* Data for the messages that are printed once the server listens. */
 struct ready_view {
     const whit_server_options *options;
-    uint32_t n_trained;     /* trained context of the first model, in tokens; kept here because a request may close the
-                             * model */
+    uint32_t n_trained;     /* trained context of the first model, in tokens; a request may close the model */
     const bool *is_textual; /* for each model, whether it has no chat template */
-    char network[48];       /* address in the network if the server listens on all addresses and it was found; else
-                             * "" */
+    char network[48];       /* address in the network if the server listens on all addresses; "": not found */
 };
 
 /* If the server listens on all addresses, prints the address by which other devices reach it, because they cannot open
@@ -534,9 +532,8 @@ static int run_serve(cli_call *call)
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     sigaction(SIGHUP, &before[2], NULL);
-    for (size_t i = 0; i < served.n_models; i++)
-        served.models[i].model = NULL; /* the server has taken ownership of the
-                                                                                 * models */
+    /* The server has taken ownership of the models. */
+    for (size_t i = 0; i < served.n_models; i++) served.models[i].model = NULL;
     free_served(&served);
     return status;
 }

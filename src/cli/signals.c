@@ -11,8 +11,7 @@
 #include "cli/cli.h"
 
 static volatile bool cancelled, terminated, continued;
-static const struct termios *volatile terminal_before; /* the terminal's settings to restore; NULL: they were not
-                                                        * changed */
+static const struct termios *volatile terminal_before; /* settings to restore; NULL: they were not changed */
 
 /* Mapped files. A file is listed before the program reads its mapping, so that on_bus_error can name it; when the list
  * is full, further files are left out. */
@@ -62,9 +61,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     (void)number;
     (void)context;
     const char *at = info->si_addr;
-    while (__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST))
-        pause(); /* while another thread reports, waits for it to
-                                                                      * end the program */
+    /* While another thread reports, this one waits for it to end the program. */
+    while (__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST)) pause();
     say("whit: ");
     const char *path = likely_path;
     for (size_t i = 0; i < n_guards; i++)
@@ -86,8 +84,7 @@ void cli_signals_install(void)
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL); /* a write beyond the file size limit then fails with an error instead of ending
-                                        * the program */
+    sigaction(SIGXFSZ, &action, NULL); /* a write beyond the file size limit then fails and does not end the program */
 }
 
 const volatile bool *cli_cancelled(void)
