@@ -21,10 +21,10 @@ struct costs {
     double core;          /* bandwidth of one core, GB/s */
     double node;          /* bandwidth of the memory of one node, GB/s */
     double link;          /* bandwidth at which a package reads from the others, GB/s */
-    double near, far;     /* ns to move a cache line from a core of the same cluster; of another cluster in the
+    double near, far;     /* ns to move a cache line; near: from a core of the cluster; far: of another cluster in the
                            * package */
     double remote;        /* ns to move a cache line from a core in another package */
-    double bytes, n_jobs; /* bytes of weights that a token reads; number of jobs that it runs */
+    double bytes, n_jobs; /* bytes: of weights that a token reads; n_jobs: jobs that it runs */
 };
 
 /* Defaults: a server of 2024 (DDR5, eight channels per socket), and BitNet 2B4T with weights of two bits, 690 MB and

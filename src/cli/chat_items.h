@@ -21,7 +21,7 @@ typedef struct cli_chat_item {
 typedef struct cli_chat_items {
     cli_chat_item *items;
     size_t n;
-    bool has_tools, has_wanted; /* at least one item has tools, or `wanted` */
+    bool has_tools, has_wanted; /* has_tools: at least one item has tools; has_wanted: at least one has `wanted` */
 } cli_chat_items;
 
 /* Reads a file of items. Returns CLI_OK, or a status that was already reported; the caller frees the items in both

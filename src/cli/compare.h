@@ -35,7 +35,7 @@ typedef struct cli_comparison {
     cli_call *call;
     cli_subject subjects[CLI_SUBJECTS_MAX]; /* the models; the first one is the original */
     size_t n;
-    uint32_t n_ctx, n_batch; /* tokens per window, and per step */
+    uint32_t n_ctx, n_batch; /* n_ctx: tokens per window; n_batch: tokens per step */
     uint32_t n_chunks;       /* maximum number of windows per text; 0: all */
     int32_t bos;             /* token at the beginning of each window; -1: none */
     bool all, json;

@@ -80,14 +80,14 @@ struct listener {
     FILE *log;
     cli_plot plot;
     bool plots_kl, has_teacher;
-    double kl, ce;                  /* sums over the n steps since the last printed line */
+    double kl, ce;                  /* sums of the losses, in nats, of the n steps since the last printed line */
     double last_ce;                 /* cross-entropy in the last printed line */
     bool is_measured, was_measured; /* is_measured: the last line has a held-out loss; was_measured: so had the model
                                      * before the first step */
     double first_ce, first_kl, last_kl;
     uint32_t n;
     uint64_t shown_ns, n_steps;
-    uint64_t step, step_ns; /* the current step, and the time at which it was first reported */
+    uint64_t step, step_ns; /* step: the current step; step_ns: time at which it was first reported */
 };
 
 /* ---- before the work ------------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 typedef struct cli_training_flags {
     const char *held_out, *out, *log, *plot, *checkpoint;
     cli_list text;
-    int embedding, precision; /* indices of the options' choices; embedding is an option only of verbs that can change
-                               * its codec */
+    int embedding, precision; /* indices of the options' choices; embedding: only an option of verbs that make new
+                               * models */
     float minutes;
     /* n_tokens: tokens of a window; 0: the default, see cli_train */
     uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_out_every, n_held_out_windows,

@@ -41,7 +41,7 @@ struct whit_model_suggester {
     pthread_mutex_t lock;
     pthread_cond_t asked;
     struct question waiting;
-    bool has_waiting, ends, is_useless; /* useless: an error has occurred, and no suggestions are made any more */
+    bool has_waiting, ends, is_useless; /* is_useless: an error has occurred, and no suggestions are made any more */
     uint64_t latest;                    /* number of the latest question; older questions are obsolete */
     whit_buf answer;
     whit_suggestion_state state;

@@ -86,7 +86,7 @@ typedef struct bench_sample {
     whit_status status;
     char message[504];
     double tokens, seconds;
-    double bytes, macs; /* bytes read, and multiply-adds of the layers, within `seconds` */
+    double bytes, macs; /* bytes: bytes read; macs: multiply-adds of the layers; both within `seconds` */
     double all_macs;    /* multiply-adds of the layers and the head, within `seconds` */
     double read_bytes_per_s, int8_macs_per_s, huge_share;
     /* with guesses: steps, guessed tokens, and guesses that were right */
@@ -117,7 +117,7 @@ typedef struct bench_count {
     /* bytes read per row that a screened head computes exactly; 0: the head is not screened */
     double survivor_bytes;
     double row_bytes;             /* bytes of one row of the embedding */
-    const struct whit_kv *kv;     /* the cache; the windows of its layers limit the bytes that a pass reads */
+    const struct whit_kv *kv;     /* the KV cache; the windows of its layers limit the bytes that a pass reads */
     double layer_macs, head_macs; /* multiply-adds per row */
     whit_isa isa;
 } bench_count;
@@ -238,7 +238,7 @@ typedef struct bench_together {
     const bench_network *network;
     uint32_t n_ranks;
     double tps_median, tps_best;                /* tokens a second with all ranks */
-    double exchanges, messages, sent, received; /* per token, as rank 0 counts them; sent and received in bytes */
+    double exchanges, messages, sent, received; /* numbers per token, counted by rank 0; sent, received: bytes */
     double alone_ms, predicted_ms, seen_ms;     /* milliseconds per token; NAN: not measured */
 } bench_together;
 

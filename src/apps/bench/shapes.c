@@ -343,8 +343,8 @@ struct pattern {
     uint8_t *low[2], *row_scales;
     uint64_t tile_bytes, low_bytes, row_bytes; /* bytes per tile (16 rows) in the parts for codes, low codes, row
                                                 * scales */
-    uint8_t trits[256], bytes[256];            /* for a random byte, the byte to write: in a line of t2 codes, and in a
-                                                * line of other codes */
+    uint8_t trits[256], bytes[256];            /* the byte to write for a random byte; trits: in a line of t2 codes;
+                                                * bytes: in a line of other codes */
 };
 
 static void free_pattern(struct pattern *p)

@@ -17,7 +17,7 @@ typedef enum whit_symbol_kind {
 #define WHIT_PARSE_NONE UINT32_MAX
 
 typedef struct whit_parse_definition {
-    uint32_t name, n_name;   /* offset and length of the name in the text, in bytes */
+    uint32_t name, n_name;   /* name: offset of the name in the text; n_name: its length; both in bytes */
     uint32_t line, end_line; /* first and last line, counted from 1 */
     uint32_t parent;         /* number of the definition that contains this one, or WHIT_PARSE_NONE */
     whit_symbol_kind kind;

@@ -33,7 +33,8 @@ typedef struct whit_dialect_state {
     uint32_t i_job;               /* index of the job whose answer is being written */
     whit_buf logs;                /* log-probabilities for the next event, as JSON text */
     char name[200];               /* name of the current tool call */
-    bool is_list, shows_thoughts; /* for Gemini: the stream is a JSON list; thinking is included */
+    bool is_list, shows_thoughts; /* for Gemini: is_list: the stream is a JSON list; shows_thoughts: thinking is
+                                   * included */
     json_t *output;               /* completed parts */
     json_t *kinds;                /* tools of the request that are not functions, by name; may be NULL */
     json_t *request;              /* request whose fields the answer repeats; may be NULL */
@@ -57,7 +58,7 @@ struct whit_ask {
     bool is_formed;
     bool infill;              /* the answer is text between the prompt and `suffix` */
     json_t *suffix;           /* a string; NULL: empty */
-    bool ollama, ollama_chat; /* the reply has Ollama's form; it is a reply to /api/chat */
+    bool ollama, ollama_chat; /* ollama: the reply has Ollama's form; ollama_chat: the request came to /api/chat */
     /* n: number of jobs; n_each: number of answers per prompt; jobs of the same prompt are adjacent */
     uint32_t n, n_each;
     whit_job *jobs[WHIT_API_MOST_ANSWERS];

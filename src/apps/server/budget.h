@@ -12,7 +12,8 @@
 #include <stddef.h>
 
 typedef struct whit_budget {
-    size_t all_bytes, each_bytes; /* limit of all requests together, and of each request; 0: no limit */
+    size_t all_bytes, each_bytes; /* all_bytes: limit of all requests together; each_bytes: limit of each request; 0: no
+                                   * limit */
     atomic_size_t taken_bytes;
 } whit_budget;
 

@@ -95,7 +95,8 @@ typedef struct whit_engine_counts {
     /* time budget of steps that generate tokens, and the predicted time of the last one */
     uint64_t step_budget_ns, step_predicted_ns;
     uint64_t n_steps_over;                      /* steps that generate tokens and took longer than the budget */
-    uint64_t n_guessed_tokens, n_guessed_right; /* number of guessed (drafted) tokens, and of right guesses */
+    uint64_t n_guessed_tokens, n_guessed_right; /* n_guessed_tokens: number of drafted tokens; n_guessed_right: number
+                                                 * of those that were right */
     uint32_t n_prompts_waiting;                 /* number of slots whose prompt was incomplete after the last step */
     uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
     uint64_t mark_bytes, mark_bytes_max; /* memory for checkpoints of states: in use, and maximum */

@@ -48,7 +48,7 @@ struct kept {
 struct whit_events {
     struct zmq zmq;
     void *context, *publisher, *router;
-    int publisher_fd, router_fd; /* listening descriptors; -1 once libzmq owns them */
+    int publisher_fd, router_fd; /* descriptors of listening sockets; -1 once libzmq owns them */
     /* a pipe: a byte is written to wake[1] for each new batch and at the end, which wakes the thread */
     int wake[2];
     pthread_t thread;

@@ -95,7 +95,8 @@ static bool add_message(json_t *messages, const char *role, const json_t *id, co
 static bool is_passed_over(const char *type, const json_t *item)
 {
     static const struct {
-        const char *type, *result; /* name of the member with results; NULL: records of this type have none */
+        const char *type, *result; /* result: name of the member with results; NULL: records of this type have no
+                                    * results */
     } notes[] = {{"reasoning", NULL},
                  {"web_search_call", NULL},
                  {"mcp_list_tools", NULL},
