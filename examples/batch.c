@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Eight continuations of one prompt at once, a step of the model for all: batch MODEL PROMPT. Each is what
- * its seed gives alone. */
+ * Writes eight continuations of one prompt, all in the same steps of the model: batch MODEL PROMPT. Each continuation
+ * is the same as if it were generated alone with its seed. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>

@@ -68,8 +68,8 @@ static inline void lockers_draw(lockers_room *room, whit_rng *rng, uint32_t n, u
     }
 }
 
-/* Returns the index of the name for word `at`: the one that is due first, if it is due by then, otherwise a random one
- * of the first n_hot. */
+/* Returns the index of the name for word `at`: the name that is due first, if it is due by then, otherwise a random one
+ * of the first n_hot names. */
 static inline uint32_t lockers_next(const lockers_room *room, whit_rng *rng, uint32_t at)
 {
     uint32_t first = 0;
