@@ -48,8 +48,8 @@ void bench_model_free(bench_model *model);
 
 /* ---- pages ------------------------------------------------------------------------------------ */
 
-/* Makes the system cache a model's files in huge pages, unless they are in huge pages already or the system has
- * none. */
+/* Makes the system cache a model's files in huge pages, unless they are in huge pages already or the system has no such
+ * pages. */
 void bench_renew_pages(const char *model_path);
 /* Returns the share of an open model's mapped bytes that are in huge pages, among mappings that ask for huge pages; 0
  * if it is unknown. */

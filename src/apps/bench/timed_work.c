@@ -16,7 +16,7 @@ enum { PIECE_BYTES = 256 << 10, PROBES_A_ROUND = 8, INT8_PROBE_NS = 4000000 };
 struct bench_work {
     const bench_test *test;
     whit_model *model;
-    whit_model *drafter; /* a draft model with its own file; NULL: there is none */
+    whit_model *drafter; /* separate draft model from its own file, or NULL */
     bench_steps steps;
     bench_adapter adapter;
     bench_count count;

@@ -328,8 +328,7 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
         if (n_file < n_wanted || strcmp(file + n_file - n_wanted, wanted) ||
             (n_file > n_wanted && file[n_file - n_wanted - 1] != '/'))
             continue;
-        size_t common = 0; /* of several files, the one whose path shares most bytes with the importer's folder is
-                            * chosen */
+        size_t common = 0; /* the file whose path shares most bytes with the importer's folder is chosen */
         while (common < n_folder && from[common] == file[common]) common++;
         if (common >= n_first && n_file == n_first + n_wanted) common = SIZE_MAX;
         if (best == WHIT_GRAPH_NONE || common > best_common) {

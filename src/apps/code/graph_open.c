@@ -81,7 +81,7 @@ static whit_status open_cached(const char *folder, const char *cache_folder, whi
     return status;
 }
 
-/* Compares the files with the graph: lists those that have changed since it was built. */
+/* Compares the files with the graph: lists the files that have changed since it was built. */
 struct comparison {
     const whit_graph *graph;
     const char *folder;

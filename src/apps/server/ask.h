@@ -70,7 +70,7 @@ struct whit_ask {
     const char *form_param;
     whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* texts of the prompts, for "echo" */
     char id[40];
-    char request_id[132];      /* header X-Request-Id of the request; "": it has none */
+    char request_id[132];      /* header X-Request-Id of the request; "" if absent */
     unsigned long long number; /* number of the request, which is part of its id */
     time_t created;
     int fd;

@@ -21,7 +21,7 @@ static bool has_type(const json_t *object, const char *type)
     return given && !strcmp(given, type);
 }
 
-/* Returns the member "name" of a tool, a call or a tool_choice; NULL if it has none. */
+/* Returns the member "name" of a tool, a call or a tool_choice; NULL if absent. */
 static json_t *name_in(const json_t *object)
 {
     const json_t *within = json_object_get(object, has_type(object, "custom") ? "custom" : "function");

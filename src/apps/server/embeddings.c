@@ -25,7 +25,7 @@ static bool refuse_input(whit_web_reply *reply, const char *what)
 }
 
 /* Returns the text of an input: a string, {"prompt_string": TEXT}, {"content": TEXT} or {"content": [{"text": TEXT}]}.
- * Returns NULL if the input is none of these. */
+ * Returns NULL for other inputs. */
 static const json_t *input_text(const json_t *one)
 {
     const json_t *string = json_object_get(one, "prompt_string"), *content = json_object_get(one, "content");
@@ -122,7 +122,7 @@ static bool read_text(whit_api *api, const json_t *one, const char *prompt, int3
     *n = 0;
     *ids = NULL;
     if (!whit_reply_claim(reply, (room + 1) * sizeof **ids))
-        return false; /* nothing is released between texts; the sum of these claims stays small */
+        return false; /* claims are not released text by text, but their sum stays small */
     *ids = malloc((room + 1) * sizeof **ids);
     if (!*ids) return whit_api_fail_memory(reply);
     if (!text && !n_parts) return refuse_input(reply, "expected a text, token ids, or a list of either");

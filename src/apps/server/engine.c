@@ -97,7 +97,7 @@ static bool mounts_same(const slot *s, const whit_job *job)
 }
 
 /* Chooses a free slot. The first choice is the slot that the job names, the second a slot with the job's conversation.
- * Otherwise it is the slot whose tokens have the longest common prefix with the prompt and, among equals, the one that
+ * Otherwise it is the slot whose tokens have the longest common prefix with the prompt and, among equals, the slot that
  * was unused for longest. For a job with a conversation, slots of other conversations count as if they had no common
  * prefix: they are spared, since the job can reuse a prefix from any slot. */
 static int choose_slot(const whit_engine *e, const whit_job *job)
@@ -205,7 +205,7 @@ static void free_slot(whit_engine *e, uint32_t at)
     s->used = e->counts.n_steps;
 }
 
-/* Removes from the queue the waiting job whose key has the fewest jobs in slots; among equals, the one that was
+/* Removes from the queue the waiting job whose key has the fewest jobs in slots; among equals, the job that was
  * submitted first. */
 static whit_job *next_job(whit_engine *e)
 {
@@ -458,7 +458,8 @@ static void step_engine(whit_engine *e)
 
 /* ---- work between steps ------------------------------------------------------------------------ */
 
-/* Removes the first errand from the queue and returns it; NULL if there is none. Must be called with the lock held. */
+/* Removes the first errand from the queue and returns it; NULL if the queue is empty. Must be called with the lock
+ * held. */
 static errand *next_errand(whit_engine *e)
 {
     errand *first = e->first_errand;

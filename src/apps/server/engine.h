@@ -43,7 +43,7 @@ typedef struct whit_job {
     bool prompt_logprobs;
     int32_t end_id; /* a further token that ends the answer; -1: none */
     char **stops;
-    size_t n_stops, n_own_stops;        /* the first n_own_stops of `stops` are those that the request names */
+    size_t n_stops, n_own_stops;        /* the request names the first n_own_stops of `stops` */
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters to mount; they must outlive the engine */
     size_t n_mounts;
     whit_shared_grammar *grammar; /* may be NULL; the engine owns it and `state` after submission */
@@ -96,7 +96,7 @@ typedef struct whit_engine_counts {
     uint64_t step_budget_ns, step_predicted_ns;
     uint64_t n_steps_over;                      /* steps that generate tokens and took longer than the budget */
     uint64_t n_guessed_tokens, n_guessed_right; /* n_guessed_tokens: number of drafted tokens; n_guessed_right: number
-                                                 * of those that were right */
+                                                 * of drafted tokens that were right */
     uint32_t n_prompts_waiting;                 /* number of slots whose prompt was incomplete after the last step */
     uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
     uint64_t mark_bytes, mark_bytes_max; /* memory for checkpoints of states: in use, and maximum */
@@ -127,7 +127,7 @@ typedef struct whit_engine_options {
     /* returns log-probabilities after the samplers, as in whit_server_options */
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries);
     const char *cache_dir; /* folder in which prefixes are saved for later engines; NULL: they are not saved */
-    uint32_t i_server;     /* index of this server among those that use the folder at the same time */
+    uint32_t i_server;     /* index of this server among the servers that use the folder at the same time */
     uint32_t i_twin;       /* index of this engine among those of the server with the same weights; each has its own
                             * files */
     /* channel to which changes of the prefix cache are published; NULL: they are not published */

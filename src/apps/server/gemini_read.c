@@ -139,7 +139,7 @@ static json_t *gemini_schema(const json_t *schema)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* What was read so far from the parts of one content, which becomes one or more messages. */
+/* Texts, calls and results read so far from the parts of one content, which becomes one or more messages. */
 struct content {
     bool is_model;
     size_t i;

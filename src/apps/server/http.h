@@ -54,9 +54,9 @@ const char *whit_web_query(const whit_web_request *request, const char *name);
 typedef struct whit_web_server whit_web_server;
 /* Starts serving on a listening socket; takes ownership of it. A connection is closed if nothing is read or written for
  * timeout_s seconds, not counting the time in which the handler or a stream computes. If more than n_connections are
- * open, a new connection closes the one that has waited longest. A connection does not wait while it answers a complete
- * request that the handler's first call has marked as known (is_known), so that other clients cannot occupy all
- * connections. The memory of bodies is claimed from `budget` (NULL: no limit), which must outlive the server. */
+ * open, a new connection closes the connection that has waited longest. A connection does not wait while it answers a
+ * complete request that the handler's first call has marked as known (is_known), so that other clients cannot occupy
+ * all connections. The memory of bodies is claimed from `budget` (NULL: no limit), which must outlive the server. */
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error);
 void whit_web_quiesce(whit_web_server *server); /* stops accepting new connections */

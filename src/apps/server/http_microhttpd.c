@@ -44,7 +44,7 @@ struct api {
 };
 
 /* A connection. It is at work while it answers a client that may use the server. Otherwise it waits: it is idle, or its
- * request is incomplete or refused. A new connection beyond the limit closes the one that has waited longest. */
+ * request is incomplete or refused. A new connection beyond the limit closes the connection that has waited longest. */
 struct client {
     struct client *previous, *next;
     int fd;
@@ -220,7 +220,7 @@ static enum MHD_Result see_header(void *user, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-/* Returns the reason why the headers must be refused; NULL if there is none. */
+/* Returns the reason why the headers must be refused, or NULL if they are accepted. */
 static const char *find_oddity(const whit_web_server *server, struct MHD_Connection *connection, const char *version)
 {
     struct framing f = {0};

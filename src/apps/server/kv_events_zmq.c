@@ -233,7 +233,7 @@ struct request {
     int n_identity, n_first, n_topic;
 };
 
-/* Receives a request if one has arrived; returns false if there is none or it is malformed. */
+/* Receives a request if one has arrived; returns false if no request has arrived or it is malformed. */
 static bool receive_request(whit_events *e, struct request *request)
 {
     struct {
@@ -271,8 +271,8 @@ static bool send_reply(whit_events *e, const struct request *request, uint64_t n
 }
 
 /* Copies the next kept batch of a channel whose number is at least `first`; the search begins at position *at, which it
- * advances. Returns false if there is none. The lock is held only for one batch at a time, so that a long replay does
- * not delay an engine. */
+ * advances. Returns false if there is no such batch. The lock is held only for one batch at a time, so that a long
+ * replay does not delay an engine. */
 static bool copy_next(whit_events *e, const whit_event_channel *channel, uint64_t first, uint64_t *at, uint64_t *number,
                       whit_buf *batch)
 {

@@ -170,7 +170,7 @@ static size_t count_tokens(const whit_logs *logs)
     return (logs->first_id >= 0) + logs->n_parts[0] + logs->n_parts[1];
 }
 
-/* Returns the 1 + n_top entries of a token; NULL for a prompt's first token, which has none. */
+/* Returns the 1 + n_top entries of a token; NULL for a prompt's first token, which has no entries. */
 static const whit_logprob *entries_at(const whit_logs *logs, size_t i)
 {
     if (logs->first_id >= 0 && i-- == 0) return NULL;

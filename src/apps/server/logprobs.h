@@ -39,8 +39,8 @@ typedef struct whit_logs {
     const whit_api *api;
     whit_logs_form form;
     uint32_t n_top;
-    int32_t first_id;             /* id of the prompt's first token, which is written without log-probabilities; -1:
-                                   * there is none */
+    int32_t first_id;             /* id of the prompt's first token, which is written without log-probabilities, or
+                                   * -1 */
     const whit_logprob *parts[2]; /* entries of the prompt's tokens, and of the answer's */
     size_t n_parts[2];            /* number of the prompt's tokens with entries, and of the answer's */
     const size_t *offsets;        /* offset of each token in the text, for WHIT_LOGS_COMPLETION */

@@ -147,7 +147,7 @@ static json_t *content_text(const json_t *content, const place *at, whit_web_rep
 
 /* ---- messages ------------------------------------------------------------------------------------ */
 
-/* What was read so far from the blocks of one message. */
+/* Texts, calls and results read so far from the blocks of one message. */
 struct parts {
     const char *role;
     bool is_assistant;

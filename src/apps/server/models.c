@@ -448,8 +448,8 @@ bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply
     return !is_own && !busy;
 }
 
-/* Returns a model of the store whose file was removed and that is not marked yet; NULL if there is none. Must be called
- * with the lock held. */
+/* Returns a model of the store whose file was removed and that is not marked yet, or NULL. Must be called with the lock
+ * held. */
 static whit_entry *find_absent(const whit_site *site)
 {
     whit_models *models = site->models;

@@ -124,7 +124,7 @@ static void open_calls(json_t *open, const json_t *calls)
     }
 }
 
-/* Finds the call that a result answers and removes it from `open`: by its id or, if the result has none, by its
+/* Finds the call that a result answers and removes it from `open`: by its id or, if the result has no id, by its
  * function's name or else the first open call. A result without an id gets the call's id, which some templates need. */
 static void find_call(json_t *open, json_t *message)
 {

@@ -33,7 +33,7 @@ static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_
 
 /* JSON texts that a template needs. */
 struct texts {
-    char *tools, *variables; /* NULL: the request has none */
+    char *tools, *variables; /* NULL if the request has no such text */
     whit_chat_request request;
 };
 

@@ -642,7 +642,7 @@ static struct news take_news(struct stream *s, uint32_t i)
         whit_buf_append(&s->ask->state.tokens, job->tokens.data + s->parts[i].n_token_bytes,
                         job->tokens.size_bytes - s->parts[i].n_token_bytes);
     s->parts[i].n_token_bytes = job->tokens.size_bytes;
-    /* The prompt's log-probabilities become available all at once; a prompt of one token has none. */
+    /* The prompt's log-probabilities become available all at once; a prompt of one token has no log-probabilities. */
     news.has_prompt = !job->prompt_logprobs || job->n_ids == 1 || job->prompt_logprobs_of.size_bytes || job->finished;
     bool is_there = job->prompt_logprobs_of.size_bytes || (job->prompt_logprobs && job->n_ids == 1);
     news.logs_prompt = is_there && s->parts[i].n_prompt_logged < job->n_ids;

@@ -6,7 +6,7 @@
 #include "server/replies.h"
 
 /* Converts the request to a chat request, which the caller owns. *kinds: an object, also owned by the caller, with an
- * entry for each tool, by name, that is offered to the model as a function but is none. If the request is refused,
+ * entry for each tool, by name, that is not a function but is offered to the model as one. If the request is refused,
  * returns NULL and replies with an error that names the place. */
 json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *reply);
 

@@ -109,11 +109,11 @@ static bool path_matches(const char *pattern, const char *path, const char **res
 
 /* The table's rows for a path. */
 struct match {
-    const whit_route *route; /* the row with the request's method; NULL: there is none */
+    const whit_route *route; /* the row with the request's method, or NULL */
     const char *rest;
     size_t n_rest;
     bool takes_get, takes_post;
-    const char *other; /* a method of the path other than GET and POST; NULL: it has none */
+    const char *other; /* a method of the path other than GET and POST, or NULL */
     whit_vendor vendor;
 };
 

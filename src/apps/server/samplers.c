@@ -15,7 +15,7 @@ static const struct {
               {"min_p", NULL, 'm'},     {"xtc", NULL, 'x'},          {"temperature", "temp", 't'}};
 enum { PENALTIES, DRY, TOP_N_SIGMA, TOP_K, TYPICAL, TOP_P, MIN_P, XTC, TEMPERATURE, N_STAGES };
 
-/* Returns the index of the stage with this name or, if the name is NULL, with this letter; -1 if there is none. */
+/* Returns the index of the stage with this name or, if the name is NULL, with this letter; -1 if not found. */
 static int find_stage(const char *name, char letter)
 {
     for (int i = 0; i < N_STAGES; i++)

@@ -12,7 +12,7 @@ typedef struct whit_server_model {
     const char *name;          /* name of the model in requests and replies */
     const char *path;          /* path that open_model gets; NULL: the built-in model */
     whit_model *model;         /* the opened model, which the server then owns */
-    const char *file;          /* file that contains the model; NULL: it has none */
+    const char *file;          /* file that contains the model; NULL: no file */
     bool is_converted;         /* `file` is a converted copy of `path` and can be converted again */
     const whit_model *drafter; /* separate draft model, which must outlive the server; NULL: none */
 } whit_server_model;
@@ -50,7 +50,7 @@ typedef struct whit_server_options {
     /* limit of the memory of all requests together, in MiB; each may use a quarter; 0: no limit */
     uint32_t request_memory_mb;
     /* API keys: a file with one key per line, which may follow a name and blanks ("anna sk-..."), comments begin with
-     * '#'; and a list of keys. If there are none, no key is needed. */
+     * '#'; and a list of keys. If neither has a key, requests need no key. */
     const char *key_file;
     const char *key_table; /* another file, with KEY NAME MODELS RATE on each line (docs/use/server.md) */
     const char *const *keys;
@@ -62,7 +62,7 @@ typedef struct whit_server_options {
     /* the store, whose models requests may name, and may change; NULL: only `models` are served */
     const whit_server_store *store;
     /* Called unless is_unconfined. why_not: NULL if the sandbox was entered, otherwise the reason why this machine has
-     * none. */
+     * no sandbox. */
     void (*confined)(void *user, const char *why_not);
     void *confined_user;
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
@@ -83,7 +83,7 @@ typedef struct whit_server_options {
     const char *chat_template, *chat_template_name;
     bool no_tool_fallback; /* requests with tools are refused if the template does not support tools */
     /* Writes log-probabilities after the samplers for a sampler's last pick: entries[0] is the picked token, followed
-     * by the n_top likeliest tokens among those that the samplers left; missing entries have id -1. NULL:
+     * by the n_top likeliest tokens among the tokens that the samplers left; missing entries have id -1. NULL:
      * post_sampling_probs is refused. */
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries);
     const char *cache_dir; /* folder in which prefixes are saved beyond the server's life; NULL: they are not saved */

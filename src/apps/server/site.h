@@ -15,7 +15,7 @@
 #define WHIT_KEY_NAME_BYTES 40
 struct whit_key {
     uint8_t hash[32];
-    char name[WHIT_KEY_NAME_BYTES]; /* name for the log; "": it has none */
+    char name[WHIT_KEY_NAME_BYTES]; /* name for the log; "": no name */
     char *models;                   /* comma-separated names of the models that the key may use; NULL: all */
     uint32_t n_minute;              /* maximum number of requests per minute; 0: no limit */
     atomic_ullong due_ns;           /* time (whit_now_ns) at which the key's requests so far would be done at that
@@ -40,7 +40,7 @@ typedef struct whit_site {
     struct whit_events *events; /* NULL: KV events are not published */
     whit_keyring *keyring;
     bool is_local; /* the server listens only on this machine */
-    int key_fd;    /* socket of the helper process that opens key files again; -1: there is none */
+    int key_fd;    /* socket of the helper process that opens key files again, or -1 */
     whit_request_log log;
     atomic_ullong n_ids;        /* number of request ids made so far */
     uint64_t id_seed;           /* random seed of ids, so that replicas and restarted servers make different ones */
@@ -48,7 +48,7 @@ typedef struct whit_site {
     int store_fd;               /* socket of the helper process for the store; -1: no store */
     pthread_mutex_t store_lock; /* held while a request uses the helper */
     int keep_fd;                /* lock of i_server in the folder of --cache-dir; -1: none */
-    uint32_t i_server;          /* number of this server among those that use the folder of --cache-dir */
+    uint32_t i_server;          /* number of this server among the servers that use the folder of --cache-dir */
     time_t started;
     _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* strength of each adapter in requests that name no adapter */
     char page_policy[400];                              /* Content-Security-Policy of the web page */
