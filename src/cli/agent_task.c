@@ -211,8 +211,8 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
     return WHIT_OK;
 }
 
-/* Adds the MCP servers of the configuration to those that the editor names. If both have a server of the same name, the
- * editor's is used: its calls always need approval, whereas a configured server may allow calls without. */
+/* Adds the MCP servers of the configuration to the servers that the editor names. If both have a server of the same
+ * name, the editor's is used: its calls always need approval, whereas a configured server may allow calls without. */
 static bool add_servers(struct cli_tasks *t)
 {
     const char *name;

@@ -27,7 +27,7 @@ struct cli_tasks {
     whit_agent_model answering;
     whit_agent_config config;
     whit_runner runner;
-    whit_mcp *mcp;   /* connections to MCP servers; NULL: there are none */
+    whit_mcp *mcp;   /* connections to MCP servers, or NULL */
     json_t *servers; /* MCP servers from the editor, to which those of the configuration are added; freed with this
                       * struct */
     whit_agent_messages messages;

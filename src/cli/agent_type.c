@@ -175,7 +175,7 @@ static bool is_called(const char *id, const char *name)
     return strncmp(id, name, n) == 0 && (!id[n] || strcmp(id + n, ":latest") == 0);
 }
 
-/* Tells the user that the server lacks a model, and lists its models with similar names or, if there are none, all of
+/* Tells the user that the server lacks a model, and lists its models with similar names or, without such models, all of
  * them. */
 static void say_lacks_model(const json_t *names, const char *name)
 {

@@ -382,8 +382,8 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     return CLI_OK;
 }
 
-/* If the options still have the values that the previous model's authors advise, replaces them by those that the next
- * model's authors advise. Options from the command line or /set stay. */
+/* If the options still have the values that the previous model's authors advise, replaces them by the values that the
+ * next model's authors advise. Options from the command line or /set stay. */
 static void advise_sampler(cli_sampler_flags *now, const cli_sampler_flags *given, const whit_model *before,
                            const whit_model *next)
 {

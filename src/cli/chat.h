@@ -54,8 +54,8 @@ void cli_chat_edit(cli_chat *chat, char *nothing);
 /* Loads a conversation from a file. Returns CLI_OK, or a status that was already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);
 
-/* Answers the last message; then answers the results of tool calls until there are none. Returns false if no answer was
- * added to the messages. */
+/* Answers the last message; then answers the results of tool calls until an answer has no calls. Returns false if no
+ * answer was added to the messages. */
 bool cli_chat_answer(cli_chat *chat);
 /* Saves the messages to the session file, if there is one. */
 void cli_chat_keep_messages(cli_chat *chat);

@@ -12,7 +12,7 @@
 typedef struct cli_chat_item {
     size_t line;
     json_t *object;
-    char *messages, *tools; /* JSON texts; tools: NULL if there are none */
+    char *messages, *tools; /* JSON texts; tools: NULL without tools */
     const char *wanted;     /* an answer that contains this text is right; NULL: answers are not judged */
     bool must_call;         /* value of "calls": the answer must consist of calls; a grammar makes them follow the
                              * tools' schemas */
@@ -34,7 +34,7 @@ typedef struct cli_chat_answer {
     whit_buf text; /* text of the answer as the model generates it, including markers of calls and thinking */
     whit_buf ids;  /* array of int32_t: ids of the prompt and of the answer, without the last id of the answer */
     size_t n_prompt;
-    /* number of all calls, of those whose arguments are a JSON object, and of those that follow the tool's schema */
+    /* number of all calls, of calls whose arguments are a JSON object, and of calls that follow the tool's schema */
     uint32_t n_calls, n_parsed, n_valid;
     bool is_right, is_held; /* is_right: contains the wanted text; is_held: a grammar constrained the calls */
 } cli_chat_answer;

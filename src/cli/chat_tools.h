@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "whit/conversation.h"
 
-/* The tools of a chat; zero-initialised, there are none. */
+/* The tools of a chat; if zero-initialised, without tools. */
 typedef struct cli_chat_tools {
     json_t *list;     /* descriptions of the tools, in the form of OpenAI's chat API */
     json_t *commands; /* for each tool with a command, by its name: the list of the command's words */

@@ -219,8 +219,8 @@ static int make_prompted(cli_call *call, void *user, const char *place, char *te
     return cli_embed_text(call, p->model, p->prompt, text, strlen(text), made);
 }
 
-/* Returns the text of the prompt with this name (NULL: the default) from the model's metadata. If there is none of this
- * name, `name` itself is the text. */
+/* Returns the text of the prompt with this name (NULL: the default) from the model's metadata. If the metadata has no
+ * prompt of this name, `name` itself is the text. */
 static const char *find_prompt(const whit_model *model, const char *name)
 {
     char key[128];

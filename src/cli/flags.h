@@ -105,9 +105,9 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
         "--draft", CLI_TEXT, (at) + offsetof(cli_session_flags, draft), "mtp|none|FILE",                               \
             "Guess ahead by the model's own block (mtp, usual) or by another model."                                   \
     }
-/* Chooses the draft model for a session of `model`, by --draft or the default. *drafter: NULL if there is none.
- * *opened: the model that was opened for it, which the caller closes after the session, or NULL. Returns CLI_OK, or a
- * status that was already reported. */
+/* Chooses the draft model for a session of `model`, by --draft or the default. *drafter: the draft model, or NULL
+ * without one. *opened: the model that was opened for it, which the caller closes after the session, or NULL. Returns
+ * CLI_OK, or a status that was already reported. */
 int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
                        const whit_model **drafter, whit_model **opened);
 /* Returns the maximum number of tokens drafted per step; a session needs as many additional logits. */
@@ -129,7 +129,7 @@ typedef struct cli_adapter_flags {
 } cli_adapter_flags;
 extern const cli_option cli_adapter_options[];
 
-/* The adapters opened for a model, for whit_session_mount; zero-initialised, there are none. */
+/* The adapters opened for a model, for whit_session_mount; if zero-initialised, no adapters. */
 typedef struct cli_adapters {
     whit_adapter *opened[WHIT_MOUNTS_MAX];
     whit_mount mounts[WHIT_MOUNTS_MAX];
@@ -176,7 +176,7 @@ typedef struct cli_grammar_flags {
 } cli_grammar_flags;
 extern const cli_option cli_grammar_options[];
 
-/* A grammar that answers must follow; zero-initialised, there is none. */
+/* A grammar that answers must follow; zero-initialised, answers are free. */
 typedef struct cli_grammar {
     whit_grammar_vocabulary *vocabulary;
     whit_grammar *grammar;

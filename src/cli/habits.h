@@ -31,7 +31,7 @@ bool cli_habit_takes(const cli_habit *habit, const char *text);
 /* Returns a sentence that names the replacement for a command of another program; NULL if the command is unknown. */
 const char *cli_habit_verb(const char *word);
 /* Writes "; did you mean /set, /show" with those commands of a list (which ends with NULL) that are similar to a name
- * without '/'; writes "" if there are none. Returns `line`. */
+ * without '/'; writes "" if no command is. Returns `line`. */
 const char *cli_near_commands(const char *given, const char *const *commands, char *line, size_t room);
 
 #endif

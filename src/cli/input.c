@@ -236,8 +236,8 @@ static unsigned char complete_word(EditLine *editor, int key)
     return CC_REDISPLAY;
 }
 
-/* Sets a UTF-8 locale, because the line editor can only represent characters of the locale. Returns false if there is
- * none. */
+/* Sets a UTF-8 locale, because the line editor can only represent characters of the locale. Returns false if the system
+ * has no such locale. */
 static bool use_utf8(void)
 {
     if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8")) return true;

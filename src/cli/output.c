@@ -91,8 +91,8 @@ void cli_note(const char *format, ...)
     va_end(arguments);
 }
 
-/* Returns the option to mention after an error message of the library, which does not know options; NULL if there is
- * none. */
+/* Returns the option to mention after an error message of the library, which does not know options; NULL if no option
+ * fits. */
 static const char *option_for(const char *message)
 {
     static const struct {

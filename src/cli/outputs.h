@@ -21,8 +21,8 @@ typedef struct cli_named_file {
     const char *path;   /* value of the option; NULL: not given */
 } cli_named_file;
 
-/* Refuses an output whose suffix is that of another format, or that cannot be written; leaves no file behind. path
- * NULL: there is no output. Returns CLI_OK, or a status that was already reported. */
+/* Refuses an output whose suffix is that of another format, or that cannot be written; leaves no file. path NULL: there
+ * is no output. Returns CLI_OK, or a status that was already reported. */
 int cli_check_output(cli_call *call, const char *path, cli_output_kind kind);
 
 /* Refuses an output that is the same file as one of n inputs, because it would replace it. Names of pulled models are

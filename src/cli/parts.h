@@ -5,7 +5,7 @@
 
 #include "tokenizer/image.h"
 
-/* Return the chat template and the tokenizer of a model, which still owns them; NULL if it has none. */
+/* Return the chat template and the tokenizer of a model, which still owns them; NULL if absent. */
 const char *cli_model_template(const whit_model *model);
 const whit_tokenizer_view *cli_model_tokenizer(const whit_model *model);
 

@@ -28,7 +28,7 @@ static bool is_neutral(const cli_option *option)
     return false;
 }
 
-/* Writes the first name of the option that begins with two dashes; if there is none, its last name. */
+/* Writes the first name of the option that begins with two dashes; if no name does, its last name. */
 static void long_name(const cli_option *option, char *name, size_t name_bytes)
 {
     for (const char *at = option->names; (at = cli_option_name(at, name, name_bytes));)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Provides chat templates by name (--chat-template); the names are those that other programs use. */
+ * Provides chat templates by name (--chat-template); other programs use the same names. */
 #ifndef WHIT_CLI_TEMPLATES_H
 #define WHIT_CLI_TEMPLATES_H
 
