@@ -50,7 +50,7 @@ typedef struct whit_server_options {
     /* limit of the memory of all requests together, in MiB; each may use a quarter; 0: no limit */
     uint32_t request_memory_mb;
     /* API keys: a file with one key per line, which may follow a name and blanks ("anna sk-..."), comments begin with
-     * '#'; and a list of keys. If neither has a key, requests need no key. */
+     * '#'; and a list of keys. Without these two and key_table, requests need no key. */
     const char *key_file;
     const char *key_table; /* another file, with KEY NAME MODELS RATE on each line (docs/use/server.md) */
     const char *const *keys;
