@@ -380,7 +380,7 @@ struct continuation {
     cli_grammar grammar;
     cli_stage stage;
     struct text text;
-    whit_buf kept; /* continuation for --json */
+    whit_buf kept; /* text of the continuation, collected for --json */
     uint64_t seed;
 };
 

@@ -11,9 +11,10 @@
 typedef struct whit_vector_work {
     const whit_embed_text *texts;
     size_t n;
-    /* options for vectors, values (n, dimensions); NULL: scores are computed */
+    /* options for vectors, of which `values` receives (n, dimensions) floats; NULL: scores are computed */
     const whit_embed_options *embed;
-    const whit_rerank_options *rerank; /* options for scores, values (n) */
+    const whit_rerank_options *rerank; /* options for scores, of which `values` receives (n) floats; unused if embed is
+                                        * set */
     float *values;
 } whit_vector_work;
 
