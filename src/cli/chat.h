@@ -26,7 +26,7 @@ typedef struct cli_chat {
     uint32_t n_draft;
     cli_list stops;
 
-    uint64_t n_answers; /* number of answers so far; added to the seed for each answer */
+    uint64_t n_answers; /* number of answers since the seed was set; added to the seed of the next answer */
     bool over;          /* the chat has ended, by /bye, a signal or the end of input */
     int status;         /* first exit status other than CLI_OK of a script */
 } cli_chat;

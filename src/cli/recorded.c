@@ -82,9 +82,9 @@ static void add_real(const cli_option *option, bool is_wanted, double number, wh
     whit_buf_printf(text, " %.7g", number);
 }
 
-/* Appends an option with its value. If the option was not given, appends its default if that is a text or list that is
- * not empty, or a flag that is set; with with_defaults also if it is a seed, a choice, or a number that is not 0 (for a
- * real number: above 0). */
+/* Appends an option with its value. If the option was not given, appends its default if that is a text other than NULL,
+ * a list that is not empty, or a flag that is set; with with_defaults also if it is a seed, a choice, or a number that
+ * is not 0 (for a real number: above 0). */
 static void add_given(const cli_option *option, const void *value, bool given, bool with_defaults, whit_buf *text)
 {
     const bool wanted = given || with_defaults;

@@ -131,7 +131,8 @@ struct ready_view {
     const whit_server_options *options;
     uint32_t n_trained;     /* trained context of the first model, in tokens; a request may close the model */
     const bool *is_textual; /* for each model, whether it has no chat template */
-    char network[48];       /* address in the network if the server listens on all addresses; "": not found */
+    char network[48];       /* this machine's address in its network; "": not found, or the server listens on one
+                             * address */
 };
 
 /* If the server listens on all addresses, prints the address by which other devices reach it, because they cannot open

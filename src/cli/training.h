@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements what the verbs that train have in common: options, checks, reports, the log, and writing the result. */
+ * Declares what the verbs that train have in common: options, checks, reports, the log, and writing the result. */
 #ifndef WHIT_CLI_TRAINING_H
 #define WHIT_CLI_TRAINING_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes Myers' greedy difference (1986) of two texts by lines, with a limit on the number of edits. Each round,
- * which allows one more edit, stores a row of its own length. Beyond the limit, everything between the common beginning
+ * Computes Myers' greedy difference (1986) of two texts by lines, with a limit on the number of edits. Round
+ * d, which allows d edits, stores 2 d + 1 numbers. Beyond the limit, everything between the common beginning
  * and the common end is shown as removed and added, which is longer and just as exact. */
 #include "code/diff.h"
 

@@ -16,7 +16,7 @@ struct scan {
     whit_parse *parse;
     const char *text;
     uint32_t n, at, line;
-    uint32_t no_end_before; /* up to this offset, the rest of the line has no end of a block comment */
+    uint32_t no_end_before; /* the line's text from `at` to this offset contains no end of a block comment */
     bool at_line_begin, has_block_comments;
     unsigned n_nested; /* number of nested Python f-strings around the current position */
 };

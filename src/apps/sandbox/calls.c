@@ -140,7 +140,8 @@ const whit_call whit_calls[] = {
     UNSPACED("mq_open", -1, -1),
     UNSPACED("mq_unlink", -1, -1),
     /* Signals to the user's other programs, which Landlock restricts only from ABI 6 on. The last two calls are
-     * F_SETOWN and F_SETOWN_EX: the kernel sends signals to the owner of a descriptor, too. */
+     * F_SETOWN and F_SETOWN_EX: the kernel sends signals to the owner of a descriptor, too. The ioctl requests
+     * FIOSETOWN and SIOCSPGRP, which also set an owner, are refused because whit_requests does not contain them. */
     PROCESS("kill", 0),
     PROCESS("tkill", 0),
     PROCESS("tgkill", 0),
@@ -183,7 +184,8 @@ const whit_call whit_calls[] = {
     UNSPACED("removexattr", -1, 0),
     UNSPACED("lremovexattr", -1, 0),
     UNSPACED("fremovexattr", -1, -1),
-    /* These calls only reach the watcher, which lists refused accesses. */
+    /* These calls are only reported to the watcher, which lists refused accesses. whit_sandbox_enter without may_start
+     * also refuses execve and execveat. */
     PATH(CALL_OPEN, "open", -1, 0),
     PATH(CALL_OPEN, "openat", 0, 1),
     PATH(CALL_READ, "openat2", 0, 1),

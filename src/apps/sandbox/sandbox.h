@@ -33,7 +33,7 @@ typedef struct whit_sandbox_rules {
     /* paths that may be read and executed, in addition to the system's programs and libraries */
     const char *const *read;
     const char *const *write; /* paths that may be read, executed, changed, created and removed */
-    bool may_connect;         /* may create new sockets; otherwise only connections that are open already work */
+    bool may_connect;         /* may create new sockets; otherwise only existing connections work */
     bool may_start;           /* may start other programs; only whit_sandbox_enter uses this */
 } whit_sandbox_rules;
 

@@ -68,8 +68,8 @@ typedef struct whit_call {
         CALL_UNSPACED,
         /* argument `path_at` is a process number; without namespaces, refused for processes outside the command */
         CALL_PROCESS,
-        /* argument `path_at` is a process number if argument 0 is `value`, a process group if argument 0 is `value` +
-         * 1; otherwise like CALL_PROCESS */
+        /* like CALL_PROCESS if argument 0 is `value`; if it is `value` + 1, argument `path_at` is a process group,
+         * which must be the command's; without namespaces, all other values of argument 0 are refused */
         CALL_GROUP,
         CALL_LIMIT,   /* like CALL_PROCESS for the process in argument 0; changing the size of core files is refused */
         CALL_CHANGE,  /* like CALL_UNSPACED, but without namespaces the watcher makes the call for the process if it is

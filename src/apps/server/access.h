@@ -31,10 +31,11 @@ bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply);
 /* Returns whether the request has a valid key or no key is required. *key: the first bytes of the key's hash, 0 without
  * a valid key. All keys of the server are compared, so that the time does not reveal which one matches. */
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key);
-/* Returns whether the request was sent by a page of another site and must be refused. This concerns POST, and GET if it
- * opens a model (opens_model): such a page could not read the answer, but the request would cost as much as any other.
- * A server for this machine alone without keys also refuses every request whose Host is a public name that --cors does
- * not allow: a page whose name was made to resolve to this machine (DNS rebinding) could read the answer. */
+/* Returns whether the request was sent by a page of another site and must be refused. OPTIONS is not refused for this,
+ * and GET only if it opens a model (opens_model): the page could not read an answer, but its request would cost as much
+ * as any other. A server for this machine alone without keys also refuses every request whose Host is a public name
+ * that --cors does not allow: a page whose name was made to resolve to this machine (DNS rebinding) could read the
+ * answer. */
 bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request, bool opens_model);
 /* Refuses a request of another site's page with 403. The message names the option that would allow the page. */
 void whit_foreign_refuse(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);

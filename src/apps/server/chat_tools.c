@@ -158,7 +158,7 @@ static bool read_messages(json_t *chat, whit_web_reply *reply)
     json_t *messages = json_object_get(chat, "messages"), *message;
     char last_id[32] = "";
     size_t i;
-    if (!json_is_array(messages)) return true; /* a later function refuses messages that are not a list */
+    if (!json_is_array(messages)) return true; /* whit_ask_render refuses messages that are not a list */
     json_t *list = json_array();
     bool ok = true;
     json_array_foreach(messages, i, message)

@@ -32,8 +32,8 @@ typedef struct slot {
     whit_job *job; /* NULL: the slot is free */
     whit_generation *generation;
     whit_sampler *sampler;
-    /* stages after sampling, in this order: a program's, that of a thinking limit, and that of a grammar, which has the
-     * last word */
+    /* stages that run before the sampler picks a token, in this order: a program's, that of a thinking limit, and that
+     * of a grammar, which decides last */
     whit_stage stages[STAGES_MAX];
     const whit_stage *stage_list[STAGES_MAX];
     int32_t *held; /* tokens of the sequence while the slot is free */

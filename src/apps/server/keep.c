@@ -17,7 +17,7 @@ static const char purpose[] = "serve";
 uint32_t whit_keep_join(const char *folder, int *fd)
 {
     char path[PATH_BYTES];
-    (void)mkdir(folder, 0700); /* whit_keep_open reports a missing folder */
+    (void)mkdir(folder, 0700); /* if this fails, whit_keep_open reports why */
     for (uint32_t i = 0; i < SERVERS_MAX; i++) {
         if (snprintf(path, sizeof path, "%s/server-%u.lock", folder, i) >= PATH_BYTES) break;
         *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

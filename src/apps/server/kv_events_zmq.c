@@ -49,7 +49,8 @@ struct whit_events {
     struct zmq zmq;
     void *context, *publisher, *router;
     int publisher_fd, router_fd; /* descriptors of listening sockets; -1 once libzmq owns them */
-    /* a pipe: a byte is written to wake[1] for each new batch and at the end, which wakes the thread */
+    /* a pipe by which the thread is woken: a byte is written to wake[1] at the end, and for a new batch if all batches
+     * before it were sent */
     int wake[2];
     pthread_t thread;
     bool is_running;

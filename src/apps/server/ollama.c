@@ -317,7 +317,7 @@ static void embed_call(whit_call *call, bool older)
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
     const json_t *dimensions = json_object_get(body, "dimensions");
-    double wanted = json_number_value(dimensions); /* 0: no limit on dimensions */
+    double wanted = json_number_value(dimensions); /* 0: all dimensions */
     const bool fits = json_is_number(dimensions) && wanted >= 0 && wanted <= (double)width;
     if (whit_field_is_given(dimensions) && !(fits && wanted == (double)(size_t)wanted)) {
         whit_api_fail(reply, 400, "invalid_request_error", "dimensions",

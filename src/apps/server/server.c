@@ -24,7 +24,7 @@
 #include "server/store.h"
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
-enum { STOP_SECONDS = 120 }; /* wait of systemd after the drain for running answers, as in deploy/whit.service */
+enum { STOP_SECONDS = 120 }; /* time for running answers after the drain, as in deploy/whit.service */
 
 enum { MOST_FOLDERS = 128 };
 
@@ -72,7 +72,7 @@ static whit_status confine(const whit_site *site, whit_error *error)
     }
     for (size_t i = 0; i < options->n_adapters; i++) add_folder(&read, options->adapters[i].path);
     if (options->cache_dir) {
-        (void)mkdir(options->cache_dir, 0700); /* whit_keep_open reports a missing folder */
+        (void)mkdir(options->cache_dir, 0700); /* if this fails, whit_keep_open reports why */
         add_folder(&write, options->cache_dir);
     }
     whit_sandbox_rules rules = {.read = (const char *const *)read.paths, .write = (const char *const *)write.paths};

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Returns the shortest decimal number that this float represents: 0.8 rather than 0.800000011920929. */
+/* Returns the shortest decimal number that converts to this 32-bit float: 0.8 rather than 0.800000011920929. */
 static json_t *real_json(float value)
 {
     char text[32];

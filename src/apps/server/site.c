@@ -74,7 +74,7 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
     if (whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK) api->vocabulary = NULL;
     for (size_t k = 0; k < api->options->n_adapters; k++)
         if (whit_adapter_open(api->model, api->options->adapters[k].path, &api->adapters[k], &why) != WHIT_OK)
-            /* the adapter does not fit this model; whit_models_open fails if it fits none */
+            /* the adapter was made for another model; whit_models_open fails if an adapter fits no model */
             api->adapters[k] = NULL;
     if (api->vocabulary && api->chat && whit_chat_template_takes_tools(api->chat) &&
         whit_chat_template_keep_special(api->chat))
