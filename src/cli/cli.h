@@ -105,8 +105,8 @@ typedef struct cli_call {
 } cli_call;
 
 /* Fills values and operands from the arguments after the verb. A verb with -m and without operands of its own also
- * accepts the model as an operand. Returns CLI_OK, or CLI_USAGE after one line on stderr. Stops at --help, which is not
- * in the tables. The caller must call cli_call_free in both cases. */
+ * accepts the model as an operand. Returns CLI_OK, or CLI_USAGE or CLI_LIMIT after one line on stderr. Stops at --help,
+ * which is not in the tables. The caller must call cli_call_free in both cases. */
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 

@@ -15,7 +15,7 @@ void cli_editor_remove(const char *folder);
  * Returns whether the editor exited successfully. */
 bool cli_editor_run(char *const *paths, size_t n_paths);
 /* Lets the user edit a text in a temporary file called `name`, and replaces the text. *is_done: the editor exited
- * successfully. */
+ * successfully and the text was read. If the editor fails, the text is unchanged. */
 whit_status cli_editor_text(const char *name, whit_buf *text, bool *is_done, whit_error *error);
 
 #endif

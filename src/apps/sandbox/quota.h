@@ -15,8 +15,9 @@ typedef struct whit_quota whit_quota;
  * outlive the quota. */
 whit_quota *whit_quota_open(const whit_sandbox_rules *rules, const whit_sandbox_limits *limits);
 /* Counts the resources of all descendants of `keeper`, and walks through a part of the writable folders; a call takes a
- * few milliseconds, however large the folders are. Returns false if a limit is exceeded, and describes the excess in
- * `over`. The memory limit counts as exceeded after two such calls in a row. */
+ * few milliseconds, however large the folders are. Returns false if a limit is exceeded, or if the disk's free space or
+ * the machine's memory is nearly used up, and describes the reason in `over`. The memory limit counts as exceeded after
+ * two such calls in a row. */
 bool whit_quota_holds(whit_quota *quota, pid_t keeper, char *over, size_t over_bytes);
 void whit_quota_close(whit_quota *quota);
 /* Returns three quarters of the machine's memory in bytes, or 16 GiB if its size is unknown. */

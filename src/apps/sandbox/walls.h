@@ -12,9 +12,9 @@
 /* ---- Landlock (landlock.c) ------------------------------------------------------------------ */
 
 uint32_t whit_landlock_abi(void);
-/* Makes a rule set that refuses everything that the kernel's Landlock can refuse, except what `rules` allow, and
- * reading and executing the system's programs and libraries. is_for_command: signals and abstract sockets of other
- * processes are refused, too. The caller owns the descriptor *ruleset. */
+/* Makes a rule set that refuses everything that the kernel's Landlock can refuse, except what `rules` allow, reading
+ * and executing the system's programs and libraries, and reading and writing /dev/null and /dev/full. is_for_command:
+ * signals and abstract sockets of other processes are refused, too. The caller owns the descriptor *ruleset. */
 whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_command, int *ruleset, whit_error *error);
 /* Adds a rule that allows reading and executing files in a folder; returns false with errno on failure. Makes only
  * system calls, so that it can be called after a fork. */

@@ -27,8 +27,8 @@ typedef struct whit_event_channel {
 } whit_event_channel;
 
 /* Listens at options->kv_events and, for replays, options->kv_replay. Must be called before the sandbox is entered. If
- * kv_events is NULL, opens nothing and sets *events to NULL. `address` is the server's own address, which is part of
- * the topics unless options->advertise is set. */
+ * both are NULL, opens nothing and sets *events to NULL; kv_replay without kv_events is an error. `address` is the
+ * server's own address, which is part of the topics unless options->advertise is set. */
 whit_status whit_events_open(const whit_server_options *options, const char *address, whit_events **events,
                              whit_error *error);
 /* Starts the sending thread. Does nothing if `events` is NULL. */

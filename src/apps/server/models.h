@@ -69,8 +69,8 @@ uint32_t whit_models_twin(whit_site *site, const char *name);
 /* Sets *counts to those of the model `name`, which must be one of the site's own strings; NULL: to the sums over all
  * models. Counters include those of closed and replaced engines. */
 void whit_models_count(whit_site *site, const char *name, whit_engine_counts *counts);
-/* Copies the i-th entry; most of its members are valid even while the model is closed. Returns false if there are only
- * i entries or fewer. */
+/* Copies the i-th of the entries whose models were not removed; most of its members are valid even while the model is
+ * closed. Returns false if there are only i such entries or fewer. */
 bool whit_models_at(whit_site *site, size_t i, whit_entry *entry);
 
 #endif
