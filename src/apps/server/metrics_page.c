@@ -145,8 +145,9 @@ void whit_metrics_get(whit_call *call)
     double(*values)[N_ROWS] = calloc(n_models, sizeof *values);
     whit_buf *names = calloc(n_models, sizeof *names), *out = &reply->body;
     bool ok = counts && values && names;
-    for (size_t i = 0; ok && i < n_models; i++) {
-        const char *name = site->models->entries[i].options->name;
+    whit_entry entry;
+    for (size_t i = 0; ok && n < n_models && whit_models_at(site, i, &entry); i++) {
+        const char *name = entry.options->name;
         if (!whit_key_may_use(site, call->key, name)) continue;
         whit_models_count(site, name, &counts[n]);
         list_values(&counts[n], values[n]);
