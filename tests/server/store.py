@@ -64,6 +64,11 @@ check(answer(server, "owner/tiny-GGUF:f32")[0] == 404 and answer(server, "mine")
 check("owner/tiny-GGUF:f32" not in [m["name"] for m in ask(server, "GET", "/api/tags")[1][0]["models"]], "a removed model is listed")
 check(ask(server, "DELETE", "/api/delete", {"model": "yours"})[0] == 200 and answer(server, "yours")[0] == 404, "the made one is gone")
 check(ask(server, "DELETE", "/api/delete", {"model": "yours"})[0] == 404, "delete again")
+# A name that was deleted and made again is one model in the metrics: Prometheus refuses a series that occurs twice.
+check(ask(server, "POST", "/api/create", {"model": "yours", "from": "mine", "stream": False})[0] == 200 and answer(server, "yours")[0] == 200, "made again")
+series = [line.rsplit(" ", 1)[0] for line in server.ask("GET", "/metrics", None, KEY)[1].decode().split("\n") if line and line[0] != "#"]
+check(any('"yours"' in one for one in series) and len(series) == len(set(series)), "metrics after a model was made again")
+check(ask(server, "DELETE", "/api/delete", {"model": "yours"})[0] == 200, "deleted again")
 check(ask(server, "DELETE", "/api/delete", {"model": own})[0] == 400, "its own model")
 check(sorted(name for name in os.listdir("cache/whit/hub") if not name.startswith(".")) == ["mine"], os.listdir("cache/whit/hub"))
 # A client that leaves stops its download; meanwhile another change waits its turn, and answers go on.
