@@ -154,8 +154,10 @@ static const struct {
      "'whit convert FILE -o OUT.ndf' makes a model file of a GGUF file or a folder; 'whit chat' has "
      "options for a Modelfile's other settings"},
     {"quantize, quantise, llama-quantize",
-     "'whit compress FILE --codec q2 --calib TEXT -o OUT.ndf' rounds a float model to 1, 1.58 or 2 bits; 'whit convert "
-     "FILE -o OUT.ndf' keeps the codes of a low-bit one"},
+     "'whit export FILE --type q4_k -o OUT.gguf' rounds a model to a type of GGUF files; 'whit compress FILE --codec "
+     "q2 "
+     "--calib TEXT -o OUT.ndf' rounds a float model to 1, 1.58 or 2 bits; 'whit convert FILE -o OUT.ndf' keeps the "
+     "codes of a low-bit one"},
     {"cp, copy, mv, rename", "models are plain files: cp copies them, and -m takes a path"},
     {"push, publish, signin, signout, login", "whit publishes nothing; 'whit pull' reads the token in HF_TOKEN"},
     {"finetune, fine-tune, lora", "'whit tune -m MODEL --text FILE -o OUT.ndf' trains an adapter"},

@@ -991,7 +991,7 @@ def test_named_keys():
     check(server.wait(60) == 0, "the server did not end well")
     lines = [json.loads(line) for line in open("named.log", encoding="utf-8")]
     check([line.get("name") for line in lines if line["status"] == 200] == ["anna", None, None, None, None], lines)
-    for text, word in (("a b c\n", b"more than two words, a name and a key"), ("n" * 50 + " key\n", b"name has at most"), ("# none\n", b"contains no key")):
+    for text, word in (("a b c\n", b"more than two words: lines are KEY or NAME KEY"), ("n" * 50 + " key\n", b"name has at most"), ("# none\n", b"contains no key")):
         with open("bad_keys", "w", encoding="ascii") as out:
             out.write(text)
         done = subprocess.run([*os.environ.get("SERVER", os.environ["WHIT"] + " serve").split(), "--port", "0", "--api-key-file", "bad_keys"],

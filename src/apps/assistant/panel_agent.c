@@ -277,7 +277,9 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
     WHIT_TRY(whit_answering_model_open(&a->model, &a->wished, &calls, error));
     if (a->is_ready) return WHIT_OK;
     a->runner = (whit_runner){.project = a->project, .config = &a->config, .cancel = &a->cancel};
-    if (!a->mcp) { /* a failed attempt may have read only a part; open MCP servers use the names in it */
+    /* A failed attempt may have read only a part of the configuration, so it is read again. It is kept if MCP servers
+     * are open, because they use the names in it. */
+    if (!a->mcp) {
         whit_agent_config_free(&a->config);
         WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
     }

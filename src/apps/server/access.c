@@ -82,7 +82,8 @@ static whit_status add_line(whit_keys *keys, const whit_server_options *options,
     if (!n || *word == '#') return WHIT_OK;
     const char *third = second + n_second + strspn(second + n_second, " \t\r\n");
     if (*third && *third != '#')
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than two words, a name and a key", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than two words: lines are KEY or NAME KEY",
+                         path);
     if (n_second && are_exchanged(word, n, second, n_second))
         return refuse_exchanged(path, second, n_second, "NAME KEY (--keys has KEY NAME MODELS RATE)", error);
     return n_second ? add_key(keys, path, word, n, second, n_second, error)

@@ -107,7 +107,7 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
                 refuse_block(reply, at, i, "source.data: expected a text");
         if (has_type(source, "content"))
             return append_texts(json_object_get(source, "content"), out) ||
-                refuse_block(reply, at, i, "source.content: only text is supported");
+                refuse_block(reply, at, i, "source.content: expected a text, or a list of parts of type text");
         return refuse_block(reply, at, i, "a document whose source is neither text nor content: send a PDF's text");
     }
     if (has_type(block, "search_result")) {

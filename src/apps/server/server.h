@@ -88,7 +88,8 @@ typedef struct whit_server_options {
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries);
     const char *cache_dir; /* folder in which prefixes are saved beyond the server's life; NULL: they are not saved */
     /* KV events (kv_events.h). kv_events: endpoint tcp://HOST:PORT, NULL: no events. kv_replay: endpoint for replays,
-     * NULL: none. advertise: HOST:PORT for the topics, NULL: the server's own address. */
+     * NULL: no endpoint. advertise: HOST:PORT that names this server in the topics of the events; NULL: its own
+     * address, with the machine's name if the server listens on all addresses. */
     const char *kv_events, *kv_replay, *advertise;
 } whit_server_options;
 

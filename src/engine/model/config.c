@@ -232,13 +232,13 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
                              bounds[i].value, bounds[i].least, bounds[i].most);
     if (c->n_heads % c->n_kv_heads)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: %u heads cannot share %u key/value heads: their number must be a multiple", path,
+                         "%s: the number of heads, %u, must be a multiple of the number of key/value heads, %u", path,
                          c->n_heads, c->n_kv_heads);
     if (c->delta_heads && (!c->delta_key_heads || c->delta_heads % c->delta_key_heads))
         return whit_fail(
             error, WHIT_ERROR_FORMAT,
-            "%s: %u value heads of a delta rule cannot share %u key heads: their number must be a multiple", path,
-            c->delta_heads, c->delta_key_heads);
+            "%s: the number of a delta rule's value heads, %u, must be a multiple of the number of its key heads, %u",
+            path, c->delta_heads, c->delta_key_heads);
     if (c->hadamard_block > WHIT_HADAMARD_BLOCK_MAX || c->hadamard_block == 1 ||
         (c->hadamard_block & (c->hadamard_block - 1)))
         return whit_fail(error, WHIT_ERROR_FORMAT,

@@ -136,8 +136,10 @@ static whit_status check_values(whit_drafter *drafter, whit_error *error)
     const whit_plan *plan = &drafter->plan;
     const uint32_t width = drafter->width;
     if (!drafter->given || !plan->output || !plan->hidden || plan->values[plan->hidden - 1].width != width)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a draft model must read and write rows of %u elements",
-                         drafter->model->path, width);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: a draft model must read the target model's rows, and return logits and rows of %u elements",
+            drafter->model->path, width);
     const bool has_embedding = plan->values[drafter->given - 1].width == 2 * width;
     if (has_embedding && !find_embedding(drafter))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,

@@ -159,10 +159,12 @@ static whit_status run_batch(struct batch *b, whit_error *error)
     while (b->text < b->n_texts) {
         const size_t n = fill_step(b);
         if (!n)
-            return whit_fail(error, WHIT_ERROR_LIMIT,
-                             "a text of %zu tokens must fit one step, but the session's steps have at most %u tokens, "
-                             "%u of them with outputs",
-                             text_at(b, b->text).n_ids, b->n_tokens_max, b->n_wanted_max);
+            return whit_fail(
+                error, WHIT_ERROR_LIMIT,
+                "text %zu has %zu tokens, which this model needs in one step, but the session's steps have "
+                "at most %u tokens (n_batch_tokens), %u with outputs (n_logits): shorten it, or open the "
+                "session with more",
+                b->text, text_at(b, b->text).n_ids, b->n_tokens_max, b->n_wanted_max);
         WHIT_TRY(whit_session_step(b->session, b->tokens, n, error));
         whit_fpenv caller = whit_fpenv_enter();
         whit_status status = read_step(b, n, error);

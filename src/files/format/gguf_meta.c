@@ -78,8 +78,8 @@ static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, ui
     }
     if (type == WHIT_GGUF_ARRAY && depth == MAX_DEPTH) {
         whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                  "%s: byte %llu: key %.*s has arrays within arrays, which are not supported", cursor->path,
-                  (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name);
+                  "%s: byte %llu: key %.*s has arrays nested more than %d deep, which is the limit", cursor->path,
+                  (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name, MAX_DEPTH);
         return false;
     }
     for (uint64_t i = 0; i < n_elems; i++) {

@@ -22,7 +22,9 @@
 #include <stdio.h>
 
 #define LONGEST 512 /* longest default window, in tokens */
-#define REPORTS 16  /* largest number of reports per layer, including both variants of v and o */
+/* Maximum number of reports per layer; further reports are dropped. v and o may have two each: without the rotation
+ * (rotate.h) and with it. */
+#define REPORTS 16
 /* Must be incremented with every change of the solver that changes its results, so that no run resumes with matrices of
  * another solver. */
 #define SOLVER_VERSION 4

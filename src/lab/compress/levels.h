@@ -16,8 +16,9 @@ typedef struct whit_levels {
     int8_t second[WHIT_LEVELS_MAX];
 } whit_levels;
 
-/* Returns whether this file supports the type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3, u4, u5, i6, n4, x8,
- * x9, x10 with scales in superblocks. */
+/* Returns whether this file supports the type. It must have scales per group: t2, t5, b1, q2 without offsets; l2; i4
+ * with f16 scales and without offsets; n4 with f16 scales; u2, i3, u4, u5, i6, n4, x8, x9, x10 with scales in
+ * superblocks. */
 bool whit_levels_know(const whit_tensor_type *type);
 /* Computes the levels of a group with scales a and b. The levels of q2 and l2 are a s + b e with two signs s and e; the
  * levels of u2, u4 and u5 are a * code - b. Other types have no b. */

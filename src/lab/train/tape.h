@@ -44,7 +44,9 @@ typedef struct whit_tape_step {
     /* The step is a linear layer whose weight no other node uses. The weight's gradient is overwritten in the first
      * backward pass after whit_tape_zero_gradients; later passes add to it. */
     bool is_sole;
-    whit_ref route; /* output of the router whose pairs the operation uses; 0: no experts */
+    /* output of the last router up to and including this step, whose pairs an operation of experts uses; 0: no router
+     * yet */
+    whit_ref route;
 } whit_tape_step;
 
 /* The (token, expert) pairs of the layer whose expert operation ran last, sorted by expert and then by token. */
