@@ -3,7 +3,7 @@
 # bytes with any number of threads, and failures that leave an older file as it was.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
-rm -rf cache ./*.ndf ./*.gguf
+rm -rf cache ./*.ndf ./*.work ./*.gguf
 python3 "$SOURCE/tests/cli/make_text.py" 1500 >text
 # Sanitizers look at every path on less text; how good the results are is measured by the plain build.
 sanitized=$(grep -E 'WHIT_SANITIZE_[A-Z]*:BOOL=ON' "$BUILD/CMakeCache.txt")

@@ -360,7 +360,7 @@ static whit_status build_grammar(builder *b, const whit_chat_prompt *prompt, con
 {
     uint32_t begin = WHIT_AUTOMATON_NONE, bad;
     if (whit_json_type_of(&b->tools, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
-        return whit_fail(b->error, WHIT_ERROR_FORMAT, "tools must be a list");
+        return whit_fail(b->error, WHIT_ERROR_FORMAT, "tools: expected a JSON list");
     WHIT_TRY(whit_automaton_open(vocabulary->allocator, &b->graph, b->error));
     uint32_t root = whit_automaton_rule(&b->graph);
     whit_status status = build_whole(b, prompt, &begin);
