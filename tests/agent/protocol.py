@@ -216,7 +216,7 @@ n_requests = len(a.endpoint.requests)
 for nothing in ([], [{"type": "text", "text": " \n"}], [{"type": "image", "data": "", "mimeType": "image/png"}]):
     a.ask("session/prompt", sessionId=session, prompt=nothing)
     refused = a.answer()["error"]
-    wanted(refused["code"] == -32602 and "no text" in refused["message"], f"{nothing}: {refused}")
+    wanted(refused["code"] == -32602 and "prompt: expected" in refused["message"], f"{nothing}: {refused}")
 wanted(len(a.endpoint.requests) == n_requests, "a model is asked nothing")
 # Cancelled while the model answers.
 slow = a.endpoint.answers

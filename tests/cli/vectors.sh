@@ -90,7 +90,7 @@ whit inspect bert-embed | grep -q '^session  *0.000' && complain "a session with
 for i in 1 2 3 4 5 6 7 8 9 10; do cat texts texts texts texts; done >many
 expect 3 whit compress bert-embed --codec q2 --calib many -c 32 -o small.ndf
 expect 3 whit tune bert-embed --text many --steps 1 -o adapter.ndf
-one_line "both sides"
+one_line "attend to later"
 
 # A memory whose texts are compared as the model sees them: the share of equal signs is the angle, and one store has one
 # model.

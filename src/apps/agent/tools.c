@@ -414,8 +414,8 @@ static bool check_arguments(const struct tool *tool, const json_t *arguments, wh
 }
 
 /* Runs a tool of an MCP server. Such a tool runs outside the sandbox, so a person is asked and shown all arguments,
- * unless the configuration lets the calls of the server pass (is_red is false). In a plan it asks about these, too, because
- * they may write. */
+ * unless the configuration lets the calls of the server pass (is_red is false). In a plan it asks about these, too,
+ * because they may write. */
 static void call_server(const whit_tool_place *place, const char *name, bool is_red, const char *text, whit_buf *result)
 {
     json_error_t wrong;

@@ -413,8 +413,7 @@ static void log_plain(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
 static bool undo_step(whit_buffer *buffer, bool back, whit_range *changed, whit_error *error)
 {
     if (buffer->read_only) {
-        whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only: save-as writes a copy that can be changed",
-                  buffer->name);
+        whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only; 'save-as' writes it elsewhere", buffer->name);
         return false;
     }
     if (must_be_decided(buffer, error) != WHIT_OK) return false;
@@ -455,8 +454,7 @@ whit_status whit_buffer_edit(whit_buffer *buffer, uint64_t offset, uint64_t n_re
                              whit_error *error)
 {
     if (buffer->read_only)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only: save-as writes a copy that can be changed",
-                         buffer->name);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only; 'save-as' writes it elsewhere", buffer->name);
     if (!n_remove && !n_insert) return WHIT_OK;
     WHIT_TRY(must_be_decided(buffer, error));
     journal_base(buffer);

@@ -40,7 +40,7 @@ void ed_complain_read_only(ed *e)
     if (doc == e->panel.doc)
         ed_complain(e, "the agent's panel is read-only: M-w goes to the text, F9 gives a task");
     else
-        ed_complain(e, "%s is read-only: save-as writes a copy that can be changed", doc->buffer->name);
+        ed_complain(e, "%s is read-only; 'save-as' writes it elsewhere", doc->buffer->name);
 }
 
 /* ---- documents ----------------------------------------------------------------------------- */

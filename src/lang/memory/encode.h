@@ -3,8 +3,8 @@
  *
  * A text is first normalised: ASCII letters become lower case, each run of white space becomes one blank, and a blank
  * is added before and after. The text is the bundle of its trigrams of bytes. A trigram binds the hypervectors of its
- * bytes, each permuted by its position in the trigram. A triple is the bundle of three bindings: of a role and its value, for the
- * subject, the predicate and the object; a value is one hypervector of the whole string. */
+ * bytes, each permuted by its position in the trigram. A triple is the bundle of three bindings: of a role and its
+ * value, for the subject, the predicate and the object; a value is one hypervector of the whole string. */
 #ifndef WHIT_MEMORY_ENCODE_H
 #define WHIT_MEMORY_ENCODE_H
 
