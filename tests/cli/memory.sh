@@ -23,7 +23,7 @@ END
 expect 0 whit verify notes.mem
 grep -q 'every hash matches, .* memory of 3 commits$' out || complain "verify of a memory: $(cat out)"
 expect 3 whit inspect notes.mem
-one_line "notes.mem: this is a memory" "whit memory stats notes.mem"
+one_line "notes.mem: the file is a memory" "whit memory stats notes.mem"
 expect 2 whit memory forget notes.mem
 one_line forget
 expect 3 whit memory import notes.mem --jsonl lines
@@ -41,7 +41,7 @@ one_line "'whit memory import notes.mem more-lines' keeps its lines"
 expect 2 whit memory add notes.mem "  "
 one_line "an empty text"
 expect 2 whit memory query notes.mem ""
-one_line "an empty text"
+one_line "the query is empty"
 printf 'two\n\n  \nthree\377\n' >broken-lines
 expect 3 whit memory import notes.mem more-lines broken-lines
 one_line "broken-lines: line 4: is not UTF-8"

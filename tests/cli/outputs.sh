@@ -22,16 +22,16 @@ for verb in "compress plain.ndf --method rtn" "compress plain.ndf --calib text" 
     "merge -m plain.ndf --adapter verse.ndf" "train --text text --steps 1" \
     "distill --teacher plain.ndf --text text --steps 1" "tune -m plain.ndf --text text --steps 1"; do
     # shellcheck disable=SC2086 # options are a list
-    refused "out.GGUF: ${verb%% *} writes an .ndf: name it out.ndf; 'whit export out.ndf -o out.GGUF'" $verb -o out.GGUF
+    refused "out.GGUF: ${verb%% *} writes an .ndf: name the output out.ndf; 'whit export out.ndf -o out.GGUF'" $verb -o out.GGUF
     # shellcheck disable=SC2086
-    refused "${verb%% *} writes an .ndf: name it out.ndf$" $verb -o out.safetensors
+    refused "${verb%% *} writes an .ndf: name the output out.ndf$" $verb -o out.safetensors
 done
-refused "out.ndf: export writes a GGUF file: name it out.gguf; 'whit convert" export plain.ndf -o out.ndf
+refused "out.ndf: export writes a GGUF file: name the output out.gguf; 'whit convert" export plain.ndf -o out.ndf
 refused "out.ndf: refine writes a GGUF file" refine plain.gguf --original plain.ndf --calib text -o out.ndf
-refused "logits writes float32 numbers without a header: name it out.f32$" logits -m plain.ndf --tokens ids -o out.npy
-refused "embed writes an .npy or lines of JSON: name it out.npy$" embed -m plain.ndf -f text -o out.csv
-refused "compress writes a page: name it page.html$" compress plain.ndf --method rtn -o out.ndf --report page.txt
-refused "train writes a picture: name it curve.svg$" train --text text --steps 1 -o out.ndf --plot curve.html
+refused "logits writes float32 numbers without a header: name the output out.f32$" logits -m plain.ndf --tokens ids -o out.npy
+refused "embed writes an .npy or lines of JSON: name the output out.npy$" embed -m plain.ndf -f text -o out.csv
+refused "compress writes a page: name the output page.html$" compress plain.ndf --method rtn -o out.ndf --report page.txt
+refused "train writes a picture: name the output curve.svg$" train --text text --steps 1 -o out.ndf --plot curve.html
 expect 5 whit compress plain.ndf --calib text -o nowhere/out.ndf
 one_line "nowhere"
 [ -z "$(ls out.* page.* curve.* 2>/dev/null)" ] || complain "a refusal left files: $(ls out.* page.* curve.*)"

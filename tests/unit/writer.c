@@ -168,7 +168,7 @@ static void names_are_looked_at_first(void **state)
     whit_writer writer;
     assert_int_equal(symlink("none/", in_folder("link")), 0);
     assert_int_equal(whit_writer_open("", NULL, &writer, &error), WHIT_ERROR_IO);
-    assert_non_null(strstr(error.message, "needs a name"));
+    assert_non_null(strstr(error.message, "is empty"));
     static const char *const folders[] = {"none/", "none//", "link"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         assert_int_equal(whit_writer_open(in_folder(folders[i]), NULL, &writer, &error), WHIT_ERROR_IO);

@@ -21,7 +21,7 @@ typedef enum whit_acts_kind {
  * quantised activations. */
 typedef struct whit_acts_spec {
     uint8_t kind;
-    uint32_t group; /* columns per activation scale; 0: one scale per token (BitNet's W1.58A8) */
+    uint32_t group; /* columns per activation scale; 0: one scale per token */
     uint32_t step;  /* columns per step; 0: the whole row is one step */
     /* fixed scale of int8 activations, only with group and step 0; 0: scales are computed from the activations */
     float scale;

@@ -8,7 +8,7 @@
 
 /* A group whose largest magnitude is below this counts as zero, so that 127 / amax does not overflow. */
 #define AMAX_MIN 0x1p-100f
-/* Lower limit of a token's largest magnitude if it has one scale (BitNet's W1.58A8), as in Hugging Face's code. */
+/* Lower limit of a token's largest magnitude if it has one scale, as in Hugging Face's code. */
 #define TOKEN_AMAX_MIN 1e-5f
 /* For a normal distribution the best step d of the levels d and 2 d is 0.65 sigma, and the mean of |x| is 0.798 sigma;
  * this is their quotient. */
