@@ -263,7 +263,7 @@ static void tensors_that_do_not_fit(void **state)
     lora l = {.rng = {1}};
     add_pair(&l, "model.layers.0.self_attn.q_proj", 64, 64, 4);
     l.tensors[1].values[3] = NAN;
-    refused(model, write_lora(&l, config), "not finite");
+    refused(model, write_lora(&l, config), "NaN or infinite");
     lora_free(&l);
     refused(model, write_lora(&l, config), "contains no factors");
     whit_model_close(model);
