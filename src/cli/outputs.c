@@ -46,13 +46,15 @@ static int refuse_ending(cli_call *call, const char *path, size_t n_stem, cli_ou
     const char *verb = call->verb->name, *what = kinds[kind].what, *proposed = kinds[kind].endings[0];
     const int n = (int)n_stem;
     if (kind == CLI_OUTPUT_MODEL && ends_in(path, ".gguf"))
-        return cli_fail(call, CLI_USAGE,
-                        "%s: %s writes %s: name it %.*s.ndf; 'whit export %.*s.ndf -o %s' then makes a GGUF file of a "
-                        "model",
-                        path, verb, what, n, path, n, path, path);
+        return cli_fail(
+            call, CLI_USAGE,
+            "%s: %s writes %s: name the output %.*s.ndf; 'whit export %.*s.ndf -o %s' then makes a GGUF file of a "
+            "model",
+            path, verb, what, n, path, n, path, path);
     if (kind == CLI_OUTPUT_GGUF && ends_in(path, ".ndf"))
-        return cli_fail(call, CLI_USAGE, "%s: %s writes %s: name it %.*s.gguf; 'whit convert SRC -o %s' writes an .ndf",
-                        path, verb, what, n, path, path);
+        return cli_fail(call, CLI_USAGE,
+                        "%s: %s writes %s: name the output %.*s.gguf; 'whit convert SRC -o %s' writes an .ndf", path,
+                        verb, what, n, path, path);
     return cli_fail(call, CLI_USAGE, "%s: %s writes %s: name the output %.*s%s", path, verb, what, n, path, proposed);
 }
 

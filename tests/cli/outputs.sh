@@ -63,7 +63,7 @@ tiny other.gguf 2 tied
 expect 3 whit refine plain.ndf --original plain.ndf --calib text -o out.gguf
 one_line "plain.ndf: is not a GGUF file, the only format that refine reads; 'whit export plain.ndf --type"
 expect 3 whit refine plain.gguf --original plain.ndf --calib text -o out.gguf
-one_line "can be refined$"
+one_line "can be refined"
 [ -z "$(ls out.* 2>/dev/null)" ] || complain "a refusal left files: $(ls out.*)"
 
 for text in plain.gguf plain.ndf paper.pdf; do
