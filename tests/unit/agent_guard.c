@@ -10,6 +10,8 @@
 #include "agent/changes.h"
 #include "agent/guard.h"
 #include "agent/light.h"
+#include "agent/patch.h"
+#include "base/file.h"
 
 static void names_are_compared_as_file_systems_do(void **state)
 {
@@ -308,6 +310,37 @@ static void reasons_are_compared_after_a_question(void **state)
     whit_changes_free(&set);
 }
 
+/* After changes were settled within an answer, before a command, a patch of which one file fails leaves the others' texts
+ * as they are. */
+static void a_failed_patch_keeps_settled_changes(void **state)
+{
+    (void)state;
+    static const char text[] = "b.txt\n<<<<<<< SEARCH\nb\n=======\nc\n>>>>>>> REPLACE\n"
+                               "a.txt\n<<<<<<< SEARCH\nnobody\n=======\nd\n>>>>>>> REPLACE\n";
+    static const char last[] = "the text of the change that stays\n";
+    char project[PATH_MAX];
+    whit_error error;
+    whit_changes set = {0};
+    whit_patch patch = {0};
+    assert_int_equal(mkdir(in_folder("settled"), 0700), 0);
+    assert_non_null(realpath(in_folder("settled"), project));
+    assert_ok(whit_write_file(in_folder("settled/b.txt"), "b\n", 2, &error), error);
+    assert_ok(whit_changes_put(&set, project, "a.txt", "first\n", 6, &error), error);
+    assert_ok(whit_changes_put(&set, project, "a.txt", last, sizeof last - 1, &error), error);
+    whit_changes_settle(&set);
+    assert_int_equal(whit_changes_count(&set), 1);
+    assert_ok(whit_patch_parse(text, sizeof text - 1, &patch, &error), error);
+    assert_int_equal(whit_patch_n_files(&patch), 2);
+    assert_int_not_equal(whit_changes_patch(&set, project, &patch, NULL, &error), WHIT_OK);
+    whit_patch_free(&patch);
+    assert_int_equal(whit_changes_count(&set), 1);
+    const whit_change *left = whit_changes_at(&set, 0);
+    assert_string_equal(left->path, "a.txt");
+    assert_int_equal(left->after_bytes, sizeof last - 1);
+    assert_memory_equal(left->after, last, sizeof last - 1);
+    whit_changes_free(&set);
+}
+
 /* The program's own folders must be recognised below any project and under any name. */
 static void own_folders_are_known(void **state)
 {
@@ -353,6 +386,7 @@ int main(void)
         cmocka_unit_test(hidden_characters_are_found),
         cmocka_unit_test(hidden_files_are_found),
         cmocka_unit_test(reasons_are_compared_after_a_question),
+        cmocka_unit_test(a_failed_patch_keeps_settled_changes),
         cmocka_unit_test(own_folders_are_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -116,25 +116,26 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     return status;
 }
 
-/* Drops all changes after the first n_kept. */
-static void drop_changes(whit_changes *set, size_t n_kept)
+/* Drops the changes that were added since the set was `before`. Only sizes are taken from `before`: contents and paths
+ * may outnumber the changes, since whit_changes_drop and whit_changes_replace keep those of earlier ones. */
+static void drop_added(whit_changes *set, const whit_changes *before)
 {
-    for (size_t i = whit_changes_count(set); i > n_kept; i--) {
-        whit_buf *content = WHIT_ITEMS(whit_buf, &set->contents) + 2 * (i - 1);
-        whit_buf_free(&content[0]);
-        whit_buf_free(&content[1]);
-        free(((char **)WHIT_ITEMS(void, &set->paths))[i - 1]);
-    }
-    set->contents.size_bytes = 2 * n_kept * sizeof(whit_buf);
-    set->paths.size_bytes = n_kept * sizeof(char *);
-    set->changes.size_bytes = n_kept * sizeof(whit_change);
-    set->results.size_bytes = n_kept * sizeof(whit_patch_result);
+    for (size_t i = before->contents.size_bytes / sizeof(whit_buf); i < set->contents.size_bytes / sizeof(whit_buf);
+         i++)
+        whit_buf_free(WHIT_ITEMS(whit_buf, &set->contents) + i);
+    for (size_t i = before->paths.size_bytes / sizeof(char *); i < set->paths.size_bytes / sizeof(char *); i++)
+        free(((char **)WHIT_ITEMS(void, &set->paths))[i]);
+    set->contents.size_bytes = before->contents.size_bytes;
+    set->paths.size_bytes = before->paths.size_bytes;
+    set->changes.size_bytes = before->changes.size_bytes;
+    set->results.size_bytes = before->results.size_bytes;
 }
 
 whit_status whit_changes_patch(whit_changes *set, const char *project, const whit_patch *patch, const char *path,
                                whit_error *error)
 {
-    size_t n = whit_changes_count(set);
+    const whit_changes before = *set;
+    const size_t n = whit_changes_count(set);
     whit_status status = WHIT_OK;
     for (size_t i = 0; status == WHIT_OK && i < whit_patch_n_files(patch); i++) {
         const whit_patch_file *file = whit_patch_file_at(patch, i);
@@ -157,7 +158,7 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
             if (error) error->status = status;
         }
     }
-    if (status != WHIT_OK) drop_changes(set, n);
+    if (status != WHIT_OK) drop_added(set, &before);
     return status;
 }
 
