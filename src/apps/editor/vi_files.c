@@ -199,7 +199,8 @@ bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
     const size_t n_name = strlen(name);
     const bool is_plain = n_name && strspn(name, plain) == n_name;
     size_t n = 0;
-    char quote = 0; /* the sign that opened the quotes around `from` */
+    char quote = 0;         /* the sign that opened the quotes around `from` */
+    bool is_nested = false; /* quotes have begun in which others may begin: those in `quote` may not be the shell's */
     for (; *from && n + 8 < room; from++) {
         if (from[0] == '\\' && from[1] == '%') {
             to[n++] = *++from;
@@ -207,10 +208,13 @@ bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
             to[n++] = *from++;
             to[n++] = *from;
         } else if (*from != '%') {
+            const bool is_substituted = *from == '`' || (*from == '$' && from[1] && strchr("({", from[1]));
+            if ((quote == '"' && is_substituted) || (!quote && from[0] == '$' && from[1] == '\'')) is_nested = true;
             if (strchr("'\"`", *from) && (!quote || quote == *from)) quote = quote ? 0 : *from;
             to[n++] = *from;
-        } else if (!is_plain && quote) {
-            ed_vi_fail(e, "the file's name has signs of the shell: write %% without quotes, which are added");
+        } else if (!is_plain && (quote || is_nested)) {
+            ed_vi_fail(e, "the file's name has signs of the shell: write %% without quotes, which are added%s",
+                       quote ? "" : ", and not after \"$(\", \"${\", \"` or $'");
             return false;
         } else if (is_plain) {
             if (n + n_name + 8 >= room) break;
