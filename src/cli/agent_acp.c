@@ -24,6 +24,7 @@ static whit_status find_server(void *user, whit_error *error)
     whit_found_server_free(&h->found);
     h->found = (whit_found_server){.url = NULL};
     values->url = NULL;
+    values->model = h->wanted; /* the name of the server that was found before is freed */
     values->found = NULL;
     WHIT_TRY(whit_find_server(h->wanted, &h->found, error));
     cli_print_notes(whit_chars(&h->found.notes), h->found.notes.size_bytes);
