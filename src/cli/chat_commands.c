@@ -108,7 +108,7 @@ static bool show_sampling(cli_chat *chat, const char *only)
         cli_option_name(option->names, name, sizeof name);
         if (!strcmp(name, "-s")) strcpy(name, "--seed");
         if (only && strcmp(name + 2, only) != 0) continue;
-        is_shown = true;
+        is_shown = is_shown || option->kind != CLI_REPEAT;
         if (option->kind == CLI_REAL)
             cli_print(chat->call, "%-20s%g\n", name + 2, (double)*(const float *)(const void *)value);
         else if (option->kind == CLI_INT)
