@@ -350,6 +350,7 @@ static void about_selection(ed *e, whit_panel_kind kind, const char *text)
     selection[n] = 0;
     whit_buf around = {0};
     if (!ed_read_around(e, range.begin, range.end, &around)) {
+        ed_complain(e, "not enough memory for the selection");
         free(selection);
         return;
     }
