@@ -260,7 +260,7 @@ whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern
     if (!whit_buf_append(out, text + copied, n_bytes - copied)) {
         if (out->limit_bytes && out->size_bytes + n_bytes + step->content_bytes > out->limit_bytes)
             return whit_fail(error, WHIT_ERROR_LIMIT,
-                             "tokenizer: replacing parts of the text makes it more than 8 times as long, the limit");
+                             "tokenizer: replacing parts of the text makes it more than 20 times as long, the limit");
         return whit_fail_memory(error, "the text", out->size_bytes + n_bytes);
     }
     return WHIT_OK;
