@@ -416,7 +416,7 @@ static int train_first(cli_call *call, const cli_training_flags *flags, const wh
     cli_progress(NULL, options->n_sample_tokens ? "sampling a text from the teacher" : "reading the text", 0);
     whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);
     if (status == WHIT_OK) {
-        cli_note("training takes %.0f MB", (double)whit_trainer_bytes(trainer) / 1e6);
+        cli_note("training takes %.0f MB of memory", (double)whit_trainer_bytes(trainer) / 1e6);
         note_overlap(call, flags, trainer);
         cli_progress(NULL, "training", 0);
         if (listener.log) log_run(listener.log, options, flags->out);

@@ -69,7 +69,7 @@ whit_status whit_snapshot_take(whit_snapshot *s, const char *folder, whit_error 
     /* The copy got no ignored files, so any such file is one that the task wrote. */
     const whit_walk_how how = {.is_unruled = true};
     (void)whit_walk(folder, &how, add_file, s);
-    if (s->failed) return whit_fail(error, WHIT_ERROR_MEMORY, "out of memory for the files of a task");
+    if (s->failed) return whit_fail_memory(error, "the list of the project's files", 0);
     if (s->n) qsort(s->files, s->n, sizeof *s->files, compare_paths);
     return WHIT_OK;
 }

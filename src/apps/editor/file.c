@@ -294,7 +294,7 @@ static whit_status save_over(const char *path, const whit_text *text, const char
                              whit_file_identity *identity, whit_error *error)
 {
     whit_status status = save_beside(spare, text, source, true, error);
-    if (status == WHIT_ERROR_UNSUPPORTED) return whit_fail_errno(error, spare, "keep a copy in");
+    if (status == WHIT_ERROR_UNSUPPORTED) return whit_fail_errno(error, spare, "keep a copy of the text in this file");
     WHIT_TRY(status);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) {

@@ -154,8 +154,8 @@ whit_status whit_divergence_measure(whit_stream *s, uint32_t n, whit_variant_fn 
     m.x = whit_zalloc_array(a, n, sizeof *m.x);
     m.targets = whit_zalloc_array(a, s->n_rows, sizeof *m.targets);
     memset(kl, 0, n * sizeof *kl);
-    whit_status status =
-        m.x && m.targets ? run_model(&m, kl, error) : whit_fail_memory(error, "variants", n * sizeof *m.x);
+    whit_status status = m.x && m.targets ? run_model(&m, kl, error)
+                                          : whit_fail_memory(error, "the variants of a text", n * sizeof *m.x);
     s->within = m.within;
     for (uint32_t v = 0; m.x && v < n; v++) whit_free(a, m.x[v], m.elems * sizeof(float));
     whit_free(a, m.x, n * sizeof *m.x);
