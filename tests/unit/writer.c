@@ -142,6 +142,7 @@ static void killed_writers_leave_nothing(void **state)
             assert_ok(whit_write_file(in_folder("out.tmp-abc9kq"), "x", 1, &error), error);
             whit_writer busy;
             assert_ok(whit_writer_open(path, NULL, &busy, &error), error);
+            if (named) assert_false(busy.unnamed);
             int n_busy = busy.unnamed ? 0 : 1;
             assert_ok(whit_write_file(path, "new", 3, &error), error);
             assert_int_equal(n_entries(), 3 + n_busy); /* the leftover out.tmp-abc9kq is removed */
