@@ -282,7 +282,11 @@ static bool visit(void *user, const char *path)
         same = memcmp(&now, &known->stamp, sizeof now) == 0;
     }
     if ((!same || u->has_old_keys) && S_ISREG(own.st_mode) && holds_key(full)) {
-        if (folder >= 0) close(folder);
+        /* An update that failed may have left a copy that the list lacks. */
+        if (folder >= 0) {
+            whit_agent_remove_all(folder, name);
+            close(folder);
+        }
         return true;
     }
     bool ok = folder >= 0 &&
