@@ -154,7 +154,8 @@ static json_t *ask_names(const struct agent_values *values)
     const char *end = strstr(values->url, "/chat/completions");
     snprintf(address, sizeof address, "%.*s/models", (int)(end ? (size_t)(end - values->url) : strlen(values->url)),
              values->url);
-    bool ok = whit_endpoint_get(address, 1500, 1 << 20, &list, &error) == WHIT_OK;
+    bool ok = (!values->found || whit_found_server_check(values->found, &error) == WHIT_OK) &&
+        whit_endpoint_get(address, 1500, 1 << 20, &list, &error) == WHIT_OK;
     json_t *models = ok ? json_loadb(whit_chars(&list), list.size_bytes, 0, NULL) : NULL, *names = json_array();
     size_t i;
     const json_t *model;
