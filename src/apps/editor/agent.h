@@ -11,13 +11,14 @@ struct ed_panel {
     struct ed_doc *doc; /* pad that shows the panel; NULL: not opened yet */
     bool working;
     const whit_panel_hunk *hunks; /* hunks that the agent wants approved, or NULL */
-    /* at: index of the hunk whose question is open; shown: number of hunks in the panel's text; asked: number of
-     * these hunks that are followed by a question */
+    /* at: index of the first hunk that the person has not decided about; asked: number of hunks whose own question was
+     * opened; shown: number of hunks that were appended to the panel's text */
     size_t n_hunks, at, asked, shown;
-    uint64_t from; /* offset in the panel's text at which hunk `at` begins */
+    uint64_t from; /* offset in the panel's text at which hunk `at`, or the reason before it, begins */
     uint8_t *taken;
-    char question[200];       /* question that waits for an answer; "": no question */
-    struct ed_doc *rewritten; /* document whose `range` will be replaced if it still has `version` */
+    char question[200]; /* question that waits for an answer; "": no question */
+    /* document of the last request about a selection; a rewrite replaces `range` in it if it still has `version` */
+    struct ed_doc *rewritten;
     whit_range range;
     uint64_t version;
     char *model, *url, *name, *key_file; /* settings of the agent; NULL: not set */
@@ -28,7 +29,7 @@ extern ed_command_fn ed_agent, ed_agent_stop, ed_agent_undo, ed_agent_redo, ed_e
 void ed_agent_task(ed *e, const char *text);
 void ed_rewrite_as(ed *e, const char *text);
 whit_panel_wish ed_panel_wish(const ed *e);
-bool ed_panel_waits(const ed *e); /* returns whether the agent waits for the person's answer */
+bool ed_panel_waits(const ed *e); /* returns whether the agent waits for decisions about hunks or for an answer */
 void ed_panel_answer(ed *e, uint32_t letter);
 void ed_panel_scroll(ed *e, whit_key key);
 void ed_panel_reply(ed *e, const char *text); /* text NULL: the person declines to answer */

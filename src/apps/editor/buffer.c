@@ -115,7 +115,8 @@ static whit_buffer *new_buffer(void)
     return buffer;
 }
 
-/* Swaps the texts of two buffers: text, undo history, base and file data. */
+/* Swaps the texts of two buffers: text, undo history, base and file data. `a` keeps the identity of its file on disk
+ * and takes over the saved state of `b`. */
 static void swap_texts(whit_buffer *a, whit_buffer *b)
 {
     whit_text *text = a->text;
@@ -161,7 +162,7 @@ static bool find_spare(whit_buffer *buffer)
 
 #define COMPARED_MAX 1000
 
-/* Returns whether replaying the journal yields a text at some point. Then an editor with this journal wrote the file,
+/* Returns whether replaying the journal yields `text` at some point. Then an editor with this journal wrote the file,
  * but was killed before it recorded the save. At most COMPARED_MAX states of the same size are compared. */
 static bool is_of_journal(const whit_record *base, const whit_span *contents, size_t offset, const whit_text *text)
 {
@@ -179,8 +180,8 @@ static bool is_of_journal(const whit_record *base, const whit_span *contents, si
     return found;
 }
 
-/* Evaluates the journal that an earlier run left: takes over its undo history, offers its unsaved text, or discards it.
- * Sets `found`. */
+/* Evaluates the journal that an earlier run left: takes over its undo history, offers its unsaved text, or, if it has
+ * neither, empties the journal. Unsaved edits that cannot be applied stay in it. Sets `found`. */
 static void examine(whit_buffer *buffer, const whit_span *contents)
 {
     whit_record base;
@@ -369,8 +370,8 @@ static bool has_steps(const whit_buffer *buffer)
     return whit_undo_state(buffer->history) != 0 || whit_undo_n_branches(buffer->history) > 0;
 }
 
-/* Writes the base record, which holds the text to which the following records apply, unless the journal has one
- * already. */
+/* Adds the base record, which holds the text to which the following records apply, or only the file's identity if the
+ * text is larger than WHIT_JOURNAL_BASE_BYTES. Does nothing if there is no journal or it has a base record. */
 static void journal_base(whit_buffer *buffer)
 {
     if (buffer->journal.fd < 0 || buffer->journal.has_base) return;
@@ -386,7 +387,7 @@ static void journal_base(whit_buffer *buffer)
     free(bytes);
 }
 
-/* State while an undo or redo is journalled as plain edits, because the journal does not contain the step itself. */
+/* State while an undo or redo is journalled as plain edits (see `plain` in whit_buffer). */
 struct plain_log {
     whit_buffer *buffer;
     bool first;
@@ -586,7 +587,8 @@ static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
     }
 }
 
-/* Names the spare copy of a file without a journal, which lies beside it: a name that no file has. */
+/* Names the spare copy that is written beside a file without a journal: a name that no file has, unless all 1000 tried
+ * names are taken. */
 static void name_spare(const char *path, char spare[PATH_MAX + 16])
 {
     snprintf(spare, PATH_MAX + 16, "%s.save", path);
@@ -628,7 +630,8 @@ static whit_status check_target(const char *full, const char *folder, whit_error
     return status;
 }
 
-/* Opens the journal of a file that will be written, and gives the path of its spare copy. */
+/* Opens the journal of a file that will be written, if journals are kept, and sets *spare to the path of its spare
+ * copy. Fails if the file has unsaved text of an earlier run. */
 static whit_status open_target(const char *full, const char *folder, whit_journal *journal, char **spare, bool *busy,
                                whit_error *error)
 {

@@ -155,8 +155,9 @@ bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size
     return ok;
 }
 
-/* Sets a document's indentation from its first 400 lines: tabs, or the most frequent number of columns by which a line
- * is indented deeper than the line before. */
+/* Sets a document's indentation: as the setting `indent` says (-1: tabs, n > 0: n spaces) or, if it is 0, from the
+ * first 400 lines: tabs, or the most frequent number of columns by which a line is indented deeper than the line before
+ * (4 if no line is). Texts of make, and of go without indentation, then get tabs. */
 void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent)
 {
     size_t tabs = 0, deeper[9] = {0};

@@ -12,7 +12,9 @@ struct ed_command {
     ed_command_fn *run;
     uint8_t flags;
 };
-/* Flags of commands. ED_ONE: the command acts on one cursor, so further cursors are removed first. */
+/* Flags of commands. ED_MOVES: the command moves the cursors, so Shift with its key extends the selections; ED_EDITS:
+ * it changes the text, so it is refused in a read-only text, and its edits are a step of undo; ED_JUMPS: the command
+ * jump-back returns to the place before it; ED_ONE: it acts on one cursor, so further cursors are removed first. */
 enum { ED_MOVES = 1, ED_EDITS = 2, ED_JUMPS = 4, ED_ONE = 8 };
 extern const struct ed_command ed_commands[];
 extern const size_t ed_n_commands;
@@ -20,7 +22,7 @@ extern const size_t ed_n_commands;
 struct ed_binding {
     whit_key key;
     int command;
-    bool is_own; /* bound by the user's settings, so it takes precedence over vi's keys */
+    bool is_own; /* bound by the user's settings; with Ctrl or Alt it then takes precedence over vi's keys */
 };
 
 extern ed_command_fn ed_do_reflow, ed_do_reindent;

@@ -20,7 +20,8 @@ static void delete_to(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
     }
 }
 
-/* Returns the offset to which backspace deletes: within the indentation one level, elsewhere one character. */
+/* Returns the offset to which backspace deletes: in a text that is indented by spaces, within a line's indentation one
+ * level; elsewhere one character. */
 static uint64_t to_before(ed *e, struct ed_cursor *cursor)
 {
     struct ed_doc *doc = e->window->doc;
@@ -154,7 +155,8 @@ void ed_outdent_line(ed *e, uint64_t begin)
     if (n) ed_edit(e, begin, n, NULL, 0);
 }
 
-/* Indents a line. `user` is not NULL if several lines are indented; empty lines then stay empty. */
+/* Indents a line. Empty lines are indented, too, if `user` is NULL (command "indent"), and stay empty otherwise (Tab
+ * with several lines). */
 static void indent_line(ed *e, uint64_t begin, void *user)
 {
     ed_indent_line(e, begin, !user);

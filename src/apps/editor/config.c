@@ -59,7 +59,7 @@ static bool is_yes(const char *value, bool *result)
     return *result || !strcmp(value, "no");
 }
 
-/* Sets one option. If its name or value is invalid, returns false, and `why` gets the valid ones. */
+/* Sets one option. If its name or value is invalid, returns false, and `why` gets the reason. */
 static bool set_option(ed *e, const char *name, const char *value, char *why, size_t why_bytes)
 {
     char *behind;
@@ -196,7 +196,8 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
     return set_option(e, name, value, why, why_bytes);
 }
 
-/* Applies settings. An invalid line is reported with its number; the other lines are still applied. */
+/* Binds the usual keys, then applies the settings in `text` or, if `text` is NULL, in the file `path`, if that exists.
+ * The first invalid line is reported with its reason, the others by their numbers; valid lines are still applied. */
 void ed_config_read(ed *e, const char *text, const char *path)
 {
     whit_buf file = {0};

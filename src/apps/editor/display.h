@@ -35,8 +35,8 @@ void whit_display_close(whit_display *display);
 
 /* ---- ncursesw (display_curses.c), for display.c only ----------------------------------------- */
 
-/* Opens ncursesw. display->curses stays NULL if ncursesw is not installed; sets `direct` if the terminal has 24-bit
- * colours. */
+/* Opens ncursesw. display->curses stays NULL if ncursesw is not installed; sets `direct` if COLORTERM says that the
+ * terminal has 24-bit colours, and the theme has colours and NO_COLOR is not set. */
 whit_status whit_curses_open(whit_display *display, const whit_theme *theme, whit_error *error);
 void whit_curses_show(struct whit_curses *curses, const whit_theme *theme, const whit_screen *screen);
 void whit_curses_resize(struct whit_curses *curses, int n_columns, int n_rows);

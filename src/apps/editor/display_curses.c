@@ -42,8 +42,8 @@ static bool load_curses(struct whit_curses *curses)
 
 /* ---- colours ------------------------------------------------------------------------------- */
 
-/* Initialises the colours. For a terminal with 24-bit colours it only sets *is_direct, because terminfo describes such
- * terminals with fewer colours. */
+/* Initialises the colours, if the theme has any, NO_COLOR is not set and the terminal has at least 8. For a terminal
+ * with 24-bit colours it only sets *is_direct, because terminfo describes such terminals with fewer colours. */
 static void begin_colors(struct whit_curses *curses, const whit_theme *theme, bool *is_direct)
 {
     const char *depth = getenv("COLORTERM");

@@ -14,7 +14,8 @@
 #define ED_NONE            UINT64_MAX
 #define ED_GIT_CHANGES_MAX 4096
 
-/* Lines changed since the last commit, computed for one version of the text. */
+/* Lines changed since the last commit or, if the text is compared with another (ed_compared), the lines that differ;
+ * computed for one version of the text. */
 struct ed_git {
     whit_git_file *file;
     bool asked; /* git was already asked for the committed text */
@@ -45,8 +46,9 @@ struct ed_doc {
     struct ed_language language;
     ed_tree *tree; /* syntax tree; NULL: not requested yet */
     bool conflict_shown, looked_for_server;
-    bool server_agreed;   /* the person agreed that servers that were found on PATH get this text */
-    uint64_t last_offset; /* cursor of a view that was closed */
+    bool server_agreed; /* the person or the setting find_servers allows that servers found on PATH get this text */
+    /* cursor's offset in the last window that stopped showing the text; a new window begins there */
+    uint64_t last_offset;
     /* marks of vi; ED_NONE: the mark is not set */
     uint64_t marks[ED_VI_MARKS], mark_jump, mark_change, mark_begin, mark_end;
     /* the editor appends to this text (see pad.c) */
@@ -72,7 +74,8 @@ void ed_pad_append(ed *e, struct ed_doc *doc, const char *text, size_t n);
 void ed_pad_clear(struct ed_doc *doc);
 /* returns a window that shows the document, or NULL */
 struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc);
-/* Shows the end of the document in a window, which becomes the current one. beside: a window beside the current one. */
+/* Makes a window current that shows the document, at its end: one that shows it already or a new one, beside the
+ * current window (`beside`) or below it; without room for a new one the current window. */
 void ed_pad_show(ed *e, struct ed_doc *doc, bool beside);
 
 /* These functions are in git.c. */
@@ -80,8 +83,8 @@ void ed_git_forget(struct ed_doc *doc); /* drops git's answer, so that the commi
 bool ed_git_update(struct ed_doc *doc); /* updates the marks; returns true if they may have changed */
 /* Reads the available part of git's answer. Returns true if the screen must be redrawn. */
 bool ed_git_answer(ed *e);
-/* Returns a line's mark "+" (added), "~" (changed) or "-" (removed), or NULL if it is unchanged. `line` is counted from
- * 1. */
+/* Returns a line's mark "+" (added), "~" (changed) or "-" (the lines just before it were removed), or NULL. `line` is
+ * counted from 1. */
 const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *style);
 void ed_git_next(ed *e);
 void ed_git_previous(ed *e);

@@ -9,10 +9,12 @@
 typedef enum whit_said { WHIT_UNSAID, WHIT_NO, WHIT_YES } whit_said;
 
 typedef struct whit_editorconfig {
-    whit_said tabs;                  /* indent_style: YES is "tab", NO is "space" */
-    int indent_columns, tab_columns; /* indent_size and tab_width; 0: not set */
-    int line_columns;                /* max_line_length; 0: not set */
-    whit_said carriage_return;       /* end_of_line: YES is "crlf", NO is "lf" */
+    whit_said tabs; /* indent_style: YES is "tab", NO is "space" */
+    /* indent_size and tab_width; 0: not set; indent_columns is -1 for "indent_size = tab" until
+     * whit_editorconfig_read() replaces it by the tab width */
+    int indent_columns, tab_columns;
+    int line_columns;          /* max_line_length; 0: not set */
+    whit_said carriage_return; /* end_of_line: YES is "crlf", NO is "lf" */
     whit_said trim, final_newline;
 } whit_editorconfig;
 
@@ -21,8 +23,9 @@ typedef struct whit_editorconfig {
  * and unknown properties are ignored, as the specification requires. */
 bool whit_editorconfig_apply(const char *text, size_t n_bytes, const char *path, whit_editorconfig *config);
 
-/* Reads the properties that all .editorconfig files in the folders above `path` (absolute) set for it; a nearer file
- * takes precedence. Files that cannot be read or exceed 1 MiB are ignored. */
+/* Reads the properties that the .editorconfig files in the folders above `path` (absolute) set for it, up to the first
+ * that says "root = true" and at most 64; a nearer file takes precedence. Files that cannot be read or exceed 1 MiB are
+ * ignored. */
 void whit_editorconfig_read(const char *path, whit_editorconfig *config);
 
 #endif

@@ -93,7 +93,7 @@ bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b)
         a->modified_ns == b->modified_ns;
 }
 
-/* Reads a file whose size is reported as 0 although it has content, such as a file in /proc. */
+/* Reads a file whose size is reported as 0; it may have content nevertheless, such as a file in /proc. */
 static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_error *error)
 {
     whit_buf text = {.limit_bytes = WHIT_FILE_COPIED_BYTES};

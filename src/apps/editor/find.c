@@ -17,7 +17,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define RUN_BYTES     (4u << 20) /* maximum number of bytes searched in one call of PCRE2 */
+/* size in bytes from which on no further piece is added to the bytes that one call of PCRE2 searches */
+#define RUN_BYTES     (4u << 20)
 #define LINE_BYTES    (1u << 20) /* maximum size in bytes of a line that is assembled from several pieces of the text */
 #define BACK_BYTES    (64u << 10)
 #define N_RESULTS     2000
@@ -47,7 +48,8 @@ void ed_search_free(struct ed_search *search)
     free(search);
 }
 
-/* Returns whether a pattern contains an upper case letter, which makes the search case-sensitive (smart case). */
+/* Returns whether a pattern contains an upper case letter, except in an escape such as \W, which makes the search
+ * case-sensitive (smart case). */
 static bool has_upper(const char *pattern)
 {
     for (; *pattern; pattern++) {

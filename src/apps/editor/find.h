@@ -14,7 +14,7 @@ struct ed_find {
     struct ed_search *search; /* the compiled pattern; NULL: there was no search yet */
     char by[1024];            /* replacement; its size is that of a prompt's text */
     size_t n_replaced;
-    char **files; /* files still to be searched by a replacement in the project; files_at: index of the next one */
+    char **files; /* files that a replacement in the project visits; files_at: index of the next one */
     size_t n_files, files_at;
     uint64_t to;    /* offset at which replacing ends; ED_NONE: end of the text */
     uint64_t line;  /* offset of the last match; ED_NONE: no match yet */
@@ -28,7 +28,8 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
 void ed_search_free(struct ed_search *search);
 bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match);
 bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match);
-/* Searches from `from` and moves the cursor to the match. Reports if the search wraps around. */
+/* Searches from `from`, if necessary around the end of the text, and selects the match. Returns false, with a message,
+ * if nothing matches. */
 bool ed_search_next(ed *e, bool back, uint64_t from);
 void ed_replace_here(ed *e);
 void ed_replace_skip(ed *e);

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* maximum size in bytes of a text whose marks are updated while it is modified; those of larger texts are updated when
- * they are saved */
+/* maximum size in bytes of a text whose marks are updated while it is modified; those of larger texts, up to
+ * TEXT_BYTES, are updated when they are saved */
 #define TYPED_BYTES (256u << 10)
 #define TEXT_BYTES  (8u << 20)
 

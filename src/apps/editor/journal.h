@@ -27,7 +27,7 @@ typedef enum whit_record_kind {
 
 typedef struct whit_record {
     whit_record_kind kind;
-    uint64_t offset, n_removed; /* edit: place and removed bytes */
+    uint64_t offset, n_removed; /* edit: offset of the change, and number of bytes removed there */
     /* edit: the inserted bytes; base: the text's bytes, NULL if the record does not contain them */
     const uint8_t *data;
     size_t size_bytes;

@@ -124,7 +124,8 @@ static bool word_here(ed *e, char *word, size_t room)
     return true;
 }
 
-/* Goes to the only place found, or opens a list of several places. */
+/* Goes to the only place found, or opens a list of several places. Without a place, reports that the project has no
+ * `what` of the word. */
 static void offer(ed *e, const char *word, const char *what)
 {
     size_t n = e->prompt.n_items;
@@ -188,8 +189,8 @@ void ed_definition_by_graph(ed *e)
     size_t n_word = strlen(word);
     parse_unsaved(e, &unsaved);
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Definition: ", "");
-    /* A local definition in this file hides all definitions elsewhere; local definitions in other files are skipped.
-     * Pass 0 looks for a local definition, pass 1 adds the places. */
+    /* A local definition in this file hides all definitions that are not local; local definitions in other files are
+     * skipped. Pass 0 looks for a local definition, pass 1 adds the places. */
     for (int pass = 0; pass < 2; pass++) {
         whit_graph_run run = whit_graph_symbols_of(graph, word, n_word);
         while (whit_graph_next_symbol(graph, &run, &symbol)) {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* maximum size in bytes of a text that is sent to its server while it is typed; a larger text is sent only when it is
- * saved or a request is made */
+/* maximum size in bytes of a text that is sent to its server while it is typed; a larger text, up to TEXT_BYTES, is
+ * sent only when it is opened or saved, or a request is made */
 #define TYPED_BYTES  (128u << 10)
 #define TEXT_BYTES   (16u << 20)
 #define UNSENT_BYTES (64u << 10)

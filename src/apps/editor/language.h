@@ -79,7 +79,7 @@ void ed_language_saved(struct whit_editor *e, struct ed_doc *doc);
 void ed_language_forget(struct whit_editor *e, struct ed_doc *doc);
 
 /* ed_language_worst returns the most severe diagnostic that begins in [begin, end], or NULL. ed_language_is_wrong
- * returns whether `offset` is inside a diagnostic. */
+ * returns whether `offset` is inside an error or a warning. */
 const struct ed_diagnostic *ed_language_worst(const struct ed_doc *doc, uint64_t begin, uint64_t end);
 bool ed_language_is_wrong(const struct ed_doc *doc, uint64_t offset);
 
@@ -94,8 +94,8 @@ void ed_diagnostic_previous(struct whit_editor *e);
 bool ed_language_definition(struct whit_editor *e);
 
 /* These functions are in language_edit.c. */
-/* Makes the changes of a WorkspaceEdit, all or none. `done` and `verb` name the change in messages ("renamed",
- * "rename"). The server must have computed the edit for the request e->asked. */
+/* Makes the changes of a WorkspaceEdit, but none of them if one is invalid. `done` and `verb` name the change in
+ * messages ("renamed", "rename"). The server must have computed the edit for the request e->asked. */
 void ed_language_apply(struct whit_editor *e, const json_t *edit, const char *done, const char *verb);
 void ed_format(struct whit_editor *e);
 void ed_code_actions(struct whit_editor *e);
@@ -103,7 +103,7 @@ void ed_signature(struct whit_editor *e);
 /* Requests the signature after a typed "(" or ","; errors are not reported. */
 void ed_signature_typed(struct whit_editor *e);
 void ed_language_ask(struct whit_editor *e, ed_question question, const char *name);
-/* Adds the members of the current request that depend on its kind, in addition to the position. */
+/* Adds the members that a request for formatting or for code actions has besides the position. */
 void ed_language_extend(struct whit_editor *e, json_t *params);
 void ed_language_format(struct whit_editor *e, const json_t *result);
 void ed_language_offer_actions(struct whit_editor *e, const json_t *result);

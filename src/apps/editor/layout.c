@@ -72,8 +72,8 @@ uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset)
     return offset + (byte == '\r' ? 2 : 1);
 }
 
-/* Returns the start of the glyph that contains the byte at `offset`. At most CONTEXT_BYTES before it are read, since
- * flag letters pair up from the beginning of their sequence. */
+/* Returns the start of the glyph that contains the byte at `offset`. Up to CONTEXT_BYTES before it are read, since flag
+ * letters pair up from the beginning of their sequence. */
 static uint64_t glyph_start(whit_layout *layout, uint64_t offset)
 {
     int byte = whit_layout_byte(layout, offset), before = offset ? whit_layout_byte(layout, offset - 1) : 0;

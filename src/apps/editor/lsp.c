@@ -160,7 +160,7 @@ void whit_lsp_close(whit_lsp *lsp)
     free(lsp);
 }
 
-/* Queues a message and frees it. Returns false if memory runs out. */
+/* Queues a message and frees it. Returns false if memory runs out or QUEUE_BYTES are exceeded. */
 static bool queue(whit_lsp *lsp, json_t *message)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;

@@ -39,8 +39,8 @@ whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **ls
 /* Asks the server to exit, and kills it if it does not. */
 void whit_lsp_close(whit_lsp *lsp);
 
-/* Queue messages. They take ownership of `params` and `result`, also if memory runs out. whit_lsp_request returns the
- * id of the request, or 0 if memory runs out. */
+/* Queue messages. They take ownership of `params` and `result`, also on failure. whit_lsp_request returns the id of the
+ * request, or 0 if memory runs out or too many bytes are queued. */
 uint64_t whit_lsp_request(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_notify(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_reply(whit_lsp *lsp, const json_t *id, json_t *result, int error_code);
@@ -49,8 +49,8 @@ void whit_lsp_reply(whit_lsp *lsp, const json_t *id, json_t *result, int error_c
 size_t whit_lsp_unsent(const whit_lsp *lsp);
 /* Sets the descriptors to poll: fds[0] for POLLIN, and fds[1] for POLLOUT unless it is -1. */
 void whit_lsp_fds(const whit_lsp *lsp, int fds[2]);
-/* Reads and writes as much as possible without waiting. Returns false when the server has ended or has sent bytes that
- * are not a message. */
+/* Reads and writes as much as possible without waiting. Returns false when the server has ended, has sent bytes that
+ * are not a message, or has left too many queued bytes unread, and when memory has run out. */
 bool whit_lsp_pump(whit_lsp *lsp);
 /* Removes and returns the next received message, which the caller then owns, or NULL. */
 json_t *whit_lsp_take(whit_lsp *lsp);

@@ -41,7 +41,8 @@ void ed_only_main(ed *e)
     e->window->n_cursors = 1;
 }
 
-/* Merges cursors that are at the same place or whose selections overlap. */
+/* Removes each cursor whose selection begins at the same offset as the selection of a later cursor, or overlaps that
+ * selection. */
 void ed_merge_cursors(ed *e)
 {
     struct ed_window *window = e->window;

@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-/* Serves memory of `room_bytes` that fills from its beginning and whose first `ready_bytes` are provided. If
- * `used_bytes` exceed that, an eighth more is provided, from 16 KiB to 1 MiB. Returns the number of bytes that are then
- * provided. */
+/* Provides pages of a memory block of `room_bytes` that is filled from its beginning and whose first `ready_bytes` are
+ * provided already. If `used_bytes` exceed these, provides the bytes up to `used_bytes` and an eighth more, but at
+ * least 16 KiB and at most 1 MiB more, within the block. Returns the number of bytes that are then provided. */
 size_t whit_pages_ahead(void *memory, size_t used_bytes, size_t ready_bytes, size_t room_bytes);
 
 #endif

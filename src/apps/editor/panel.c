@@ -121,8 +121,8 @@ static uint64_t panel_end(ed *e)
     return whit_text_size(e->panel.doc->buffer->text);
 }
 
-/* Returns the longest end of a path that is at most n_columns wide, since the words after it in a question must be
- * visible. */
+/* Returns the longest end of a path that is at most n_columns wide and 100 bytes long, since the words after it in a
+ * question must be visible. */
 static const char *path_end(const char *path, int n_columns)
 {
     size_t n = strlen(path);
@@ -142,7 +142,7 @@ static void ask_hunk(ed *e)
     const whit_panel_hunk *hunk = &panel->hunks[panel->at];
     char label[200], rest[80];
     show_panel(e);
-    if (panel->asked <= panel->at) { /* append each question only once */
+    if (panel->asked <= panel->at) { /* append the hunk only when its question is first opened */
         panel->from = panel_end(e);
         append_hunk(e, panel->at);
         panel->asked = panel->at + 1;

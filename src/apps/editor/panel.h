@@ -75,10 +75,11 @@ bool whit_editor_agent_replace(struct whit_editor *editor, const char *text, siz
 /* Returns whether the file is open with unsaved changes, and if so, appends its text to `content`. `path` must be
  * absolute with links resolved. */
 bool whit_editor_unsaved(struct whit_editor *editor, const char *path, whit_buf *content);
-/* Appends the paths of unsaved documents inside a folder, relative to it, each ended by a zero byte. */
+/* Appends the paths of unsaved documents inside a folder, relative to it, each ended by a zero byte. Returns false if
+ * memory runs out. */
 bool whit_editor_unsaved_paths(const struct whit_editor *editor, const char *folder, whit_buf *paths);
-/* Replaces the content of an open document, as one step of undo. Returns WHIT_ERROR_ARGUMENT if its content is not
- * `before`. */
+/* Replaces the content of an open document with unsaved changes, as one step of undo. Returns WHIT_ERROR_ARGUMENT if
+ * there is no such document or its content is not `before`. */
 whit_status whit_editor_patch(struct whit_editor *editor, const char *path, const char *before, size_t before_bytes,
                               const char *after, size_t after_bytes, whit_error *error);
 /* Reports that a file was written. If it is open without unsaved changes, it is read again, as one step of undo. */

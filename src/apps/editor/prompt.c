@@ -162,7 +162,8 @@ void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *t
     snprintf(prompt->label, sizeof prompt->label, "%s", label);
     snprintf(prompt->text, sizeof prompt->text, "%s", text);
     prompt->n = prompt->at = strlen(prompt->text);
-    /* the initial text is the last pattern or the selection, which the first typed letter replaces */
+    /* the initial text is the last pattern, the last replacement or the selection, which the first typed letter
+     * replaces */
     prompt->is_offered = prompt->n && kind >= ED_PROMPT_FIND && kind <= ED_PROMPT_REPLACE_PROJECT_BY;
     if (ed_prompt_has_list(kind)) fill_list(e);
 }
@@ -516,7 +517,8 @@ static void complete_path(ed *e)
     if (!n_found) ed_complain(e, "no name matches");
 }
 
-/* Returns whether a key was typed before the person could see the question. */
+/* Returns whether a key was typed before the person could see the question, and if so, begins the waiting time again.
+ * The question about each match of a replacement does not wait. */
 static bool is_hasty(struct ed_prompt *prompt)
 {
     const uint64_t now_ns = whit_now_ns();

@@ -42,9 +42,11 @@ typedef enum ed_prompt_kind {
 } ed_prompt_kind;
 
 struct ed_item {
-    char *label;   /* text that is displayed and matched against the typed text */
-    char *path;    /* file to which the item leads, or NULL */
-    uint64_t line; /* line in `path`, counted from 1 */
+    char *label; /* text that is displayed and matched against the typed text */
+    char *path;  /* file to which the item leads, or NULL; of a completion, the text that it inserts */
+    /* line in `path`, counted from 1; 0: unknown; of a completion, the offset at which the replaced text begins; of a
+     * code action, its index */
+    uint64_t line;
     int command;
 };
 
@@ -57,7 +59,9 @@ struct ed_prompt {
     size_t n_items, items_room;
     uint32_t *shown; /* indices of the items that match the text, best match first */
     size_t n_shown, chosen;
-    uint64_t origin; /* cursor's offset when the prompt was opened */
+    /* beginning of the selection, or the cursor, when the prompt was opened; of completions, where the typed word
+     * ends */
+    uint64_t origin;
     bool found;      /* the pattern was found */
     bool is_offered; /* the text was filled in by the editor; the first typed letter replaces it */
     uint64_t origin_top;

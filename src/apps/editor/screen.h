@@ -50,8 +50,8 @@ typedef struct whit_screen {
     int cursor_x, cursor_y; /* position of the cursor; -1: hidden */
 } whit_screen;
 
-/* Sets the size, limited to the range 1 x 1 to 1000 x 1000. Returns false if memory runs out; the screen is then
- * unchanged. */
+/* Sets the size, limited to the range 1 x 1 to 1000 x 1000, and clears the screen. Returns false if memory runs out;
+ * the screen is then unchanged. */
 bool whit_screen_resize(whit_screen *screen, int n_columns, int n_rows);
 void whit_screen_free(whit_screen *screen);
 void whit_screen_clear(whit_screen *screen);

@@ -12,7 +12,8 @@ bool ed_servers_look(ed *e);
 bool ed_servers_answer(ed *e, whit_key key);
 
 /* These functions of language.c and language_ask.c are described in language.h. */
-/* returns NULL if no server is configured for the document's language */
+/* returns NULL if the document has no file or no server is known for its language, or only one found on PATH that may
+ * not get this text */
 struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc);
 /* Starts the server and sends it the document if necessary. Unless `asked`, new versions of a large document with
  * unsaved changes, or while the server is slow to read, are not sent. Returns false if the server does not have the

@@ -12,7 +12,7 @@
 
 #define OUTPUT_BYTES (64u << 20)
 #define INPUT_BYTES  (64u << 20)
-#define LINE_BYTES   1000 /* maximum length in bytes of an output line that is searched for a place */
+#define LINE_BYTES   1000 /* number of bytes at the beginning of an output line that are searched for a place */
 #define FOLDERS_MAX  32   /* maximum nesting of the folders that `make` reports to enter */
 
 static const char *folder_of(const ed *e)
@@ -167,7 +167,8 @@ static void find_places(ed *e)
 
 /* ---- end of a command ---------------------------------------------------------------------- */
 
-/* Shows output of one line in the message line, and longer output in a window; the keyboard focus stays in the text. */
+/* Shows a single line of less than 200 bytes in the message line (ED_SHELL_SHOW only), and other output in a window;
+ * the keyboard focus stays in the text. */
 static void show_output(ed *e)
 {
     struct ed_shell *shell = &e->shell;

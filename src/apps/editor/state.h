@@ -87,8 +87,8 @@ void ed_complain_error(ed *e, const whit_error *error);
 /* Reports that the current text is read-only; in the agent's panel also names the usable commands. */
 void ed_complain_read_only(ed *e);
 void ed_place(ed *e, uint64_t line, uint64_t column); /* line and column are counted from 1 */
-/* Replaces the current buffer's text by the content of its file. This can be undone, except for mapped files. The
- * cursor keeps its line and column. */
+/* Replaces the current buffer's text by the content of its file. This can be undone, except in mapped files and
+ * read-only texts. The cursor keeps its line and column or, in a very long line, its offset. */
 bool ed_read_again(ed *e);
 void ed_jump_push(ed *e);
 void ed_run(ed *e, int command);

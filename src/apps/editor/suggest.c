@@ -25,7 +25,9 @@ bool ed_read_around(ed *e, uint64_t begin, uint64_t end, whit_buf *around)
     return true;
 }
 
-/* Returns whether a suggestion may be shown: there is one cursor, with only closing signs after it in its line. */
+/* Returns whether a suggestion may be requested: they are not switched off, no prompt is open, no macro is played, the
+ * text may be changed, vi's keys are off or in insert mode, and there is one cursor, without a selection and with only
+ * blanks, closing signs, commas and semicolons after it in its line. */
 static bool is_wanted(ed *e)
 {
     if (!e->options.suggester || e->suggest == ED_SUGGEST_NEVER || e->prompt.kind || e->macro.playing) return false;

@@ -59,7 +59,7 @@ struct ed_suggestion {
     uint64_t due_ns; /* time of the next request; 0: none is planned */
 };
 
-/* Reads a range of the current text with longer text on both sides, in which the guard of secrets looks for keys;
+/* Reads a range of the current text with 32 KiB more on both sides, in which the guard of secrets looks for keys;
  * returns false if memory runs out. */
 bool ed_read_around(struct whit_editor *e, uint64_t begin, uint64_t end, whit_buf *around);
 /* Updates the suggestion or drops it, and plans when to ask for another. It is called after every key; the arguments

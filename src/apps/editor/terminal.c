@@ -40,7 +40,8 @@ static void on_resize(int number)
     resized = 1;
 }
 
-/* Ends the loop when the terminal hangs up. Its settings are then restored, in case it still exists. */
+/* Ends the loop at SIGHUP, when the terminal hangs up, and at SIGQUIT. The terminal's settings are then restored, in
+ * case it still exists. */
 static void on_hangup(int number)
 {
     (void)number;
@@ -171,7 +172,7 @@ static int paste_wait_ms(const struct terminal *terminal)
 
 static whit_status loop(struct terminal *terminal, const volatile bool *stop, whit_error *error)
 {
-    /* check: it must be checked whether other programs have changed the files */
+    /* check: whit_editor_check_files() must be called, since another program may have changed the current file */
     bool idle_work = true, redraw = true, check = false;
     sigset_t blocked, before;
     sigemptyset(&blocked);

@@ -9,7 +9,8 @@
 typedef struct whit_edit_options {
     const char *const *files; /* FILE, FILE:LINE, FILE:LINE:COLUMN, or "-" for standard input */
     size_t n_files;
-    const char *config_path;         /* settings file; NULL: $XDG_CONFIG_HOME/whit/edit.conf */
+    /* settings file; NULL: $XDG_CONFIG_HOME/whit/edit.conf or ~/.config/whit/edit.conf */
+    const char *config_path;
     const whit_suggester *suggester; /* NULL: no suggestions */
     bool read_only, no_journal;
     whit_arrangement arrangement;

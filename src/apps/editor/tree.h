@@ -10,8 +10,8 @@ struct ed_doc;
 struct whit_editor;
 typedef struct ed_tree ed_tree;
 
-/* Parses the text for one time slice. Returns true while there is more to do. *redraw becomes true if the colours have
- * changed. */
+/* Opens the document's tree or parses its text for one time slice. Returns true if it must be called again. *redraw
+ * becomes true if the colours have changed or a message was shown. */
 bool ed_tree_update(struct whit_editor *e, struct ed_doc *doc, bool *redraw);
 /* Updates the tree's positions. Must be called after every change of the text. */
 void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);

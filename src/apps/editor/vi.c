@@ -428,7 +428,8 @@ static void take_digit(ed *e, uint32_t digit)
     vi->typed_count = ed_vi_count(e);
 }
 
-/* Runs a row of the table. `typed` is the last key, `prefix` the key before it, or 0. */
+/* Runs a row of the table. `typed` is the digit, or the key that is the row's argument, otherwise 0; `prefix` is the
+ * key before the row's key, otherwise 0. */
 static void take_row(ed *e, const struct ed_vi_row *row, uint32_t typed, uint32_t prefix)
 {
     struct ed_vi *vi = &e->vi;
@@ -493,8 +494,8 @@ static void pending_key(ed *e, whit_key key)
         refuse_key(e, prefix);
 }
 
-/* Returns the row for the first key of a command, or for a key after a count or operator; NULL if no row has this key.
- * */
+/* Returns the row for the first key of a command, or for a key after a count or operator; NULL if no row has this
+ * key. */
 static const struct ed_vi_row *row_of_key(const ed *e, whit_key key)
 {
     const struct ed_vi *vi = &e->vi;

@@ -13,7 +13,8 @@
 #define ED_VI_KEYS_MAX  100000u
 #define ED_VI_BYTES_MAX (64u << 20) /* maximum number of bytes that one command with a count may insert */
 #define ED_VI_LITERAL   0x80        /* modifier of a pasted key, which must not trigger indentation */
-/* number of registers "0 to "9: "0 has the last copied text, "1 the last deleted text, "2 the one before it ... */
+/* number of registers "0 to "9: "0 has the last copied text, "1 the last deleted text that contains a line end, "2 the
+ * one before it ... */
 #define ED_VI_NUMBERED    10
 #define ED_VI_LAST_COLUMN 0x3FFFFFFF /* goal column of a cursor that stays at the ends of lines */
 
@@ -51,8 +52,10 @@ struct ed_vi_span {
 struct ed_vi_extent {
     ed_vi_mode mode;
     uint64_t n_lines; /* number of lines minus one */
-    int n_columns;    /* number of columns in the last line, or of a block */
-    bool to_end;      /* the selection extends to the ends of its lines (key $) */
+    /* distance in columns between the selection's ends, in one line or a block; of several lines, the column of the
+     * last selected character */
+    int n_columns;
+    bool to_end; /* the selection extends to the ends of its lines (key $) */
 };
 
 #define ED_MAPPINGS_MAX   200u
@@ -97,7 +100,7 @@ struct ed_vi {
     bool once;        /* Ctrl-O was typed in insert mode: one command of normal mode follows */
     struct {
         uint32_t value;
-        uint8_t base, n_digits, n_most; /* base 0: no digit typed yet */
+        uint8_t base, n_digits, n_most; /* base 0: neither a digit nor a letter such as x was typed yet */
     } literal;                          /* code point being typed as a number after Ctrl-V in insert mode */
     bool asked;                         /* a prompt was open after the previous key */
     /* document shown after the previous key; showing another one ends a visual mode */
@@ -164,7 +167,8 @@ bool ed_vi_takes(const char **at, const char *least, const char *name);
 bool ed_vi_files(ed *e, const char *at);
 void ed_vi_set(ed *e, const char *option);
 bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at);
-/* Replaces % by the current file's name. Reports an error and returns false if the result does not fit. */
+/* Replaces % by the current file's name, in quotes if it has signs of the shell. Reports an error and returns false if
+ * the result does not fit, or if such a name would be within quotes of the command. */
 bool ed_vi_expand(ed *e, const char *from, char *to, size_t room);
 bool ed_vi_takes_rest(const char *at); /* returns true if bars in the line belong to this command */
 

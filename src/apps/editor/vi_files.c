@@ -172,7 +172,8 @@ bool ed_vi_files(ed *e, const char *at)
 
 /* ---- the shell ----------------------------------------------------------------------------- */
 
-/* Writes a name in quotes of the shell, at most four times its bytes and two; returns their number. */
+/* Writes a name in single quotes of the shell and returns the number of bytes written, at most four per byte of the
+ * name and two. */
 static size_t put_quoted(const char *name, char *to)
 {
     size_t n = 0;

@@ -18,7 +18,7 @@
 struct range {
     uint64_t first, last; /* offsets at which the range's first and last line begin */
     int n_given;          /* number of addresses in the range, 0 to 2 */
-    bool beyond;          /* an address was greater than the last line */
+    bool beyond;          /* an address was beyond the first or the last line */
 };
 
 /* Copies text up to the next `delimiter` and advances *at past the delimiter. A delimiter after a backslash is copied

@@ -13,7 +13,8 @@ uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* returns the end of the line: th
 uint64_t ed_vi_next_line(ed *e, uint64_t at); /* returns the beginning of the next line; ED_NONE in the last line */
 /* returns the beginning of line n, counted from 1, or of the last line if there are fewer */
 uint64_t ed_vi_nth_line(ed *e, uint64_t n);
-/* returns the first character of the line that is not blank; in a blank line its last character */
+/* returns the first character of the line that is not blank; in a blank line its last character, in an empty line its
+ * beginning */
 uint64_t ed_vi_first(ed *e, uint64_t at);
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column);
 int ed_vi_column(ed *e, uint64_t at);

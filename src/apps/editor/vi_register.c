@@ -36,7 +36,9 @@ static void append_text(struct ed_vi_register *reg, const char *text, size_t n, 
     *reg = (struct ed_vi_register){grown, at, reg->lines || lines, false};
 }
 
-/* Stores copied or deleted text in the named register, and in the numbered or small-delete register as vi does. */
+/* Stores copied or deleted text in the clipboard (the unnamed register) and, as vi does, in the register that the
+ * command names or else in a numbered register or the small-delete register. The command's register "_ stores
+ * nothing. */
 void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool deleted)
 {
     struct ed_vi *vi = &e->vi;
@@ -172,8 +174,8 @@ static void put_block(ed *e, const struct ed_vi_register *reg, uint64_t at, uint
     }
 }
 
-/* Puts a register's text n times at the cursor. If `line` is not ED_NONE, puts whole lines before or after the line at
- * that offset instead, for :put and :t. */
+/* Puts a register's text at the cursor, as many times as the count says. If `line` is not ED_NONE, puts it as whole
+ * lines before or after the line at that offset instead, for :put. */
 void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
 {
     struct ed_vi_register reg;

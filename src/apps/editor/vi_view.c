@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Changes the view by vi's keys: scrolling, folds, windows. */
+ * Changes the view by vi's keys: scrolling and windows. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 

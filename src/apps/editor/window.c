@@ -175,7 +175,8 @@ int ed_window_margin(const ed *e, const struct ed_window *window)
     return digits + 2 < window->n_columns - 4 ? digits + 2 : 0;
 }
 
-/* Scrolls a window so that its cursor is visible. */
+/* Scrolls a window so that its cursor is visible, unless moved_away is set, and computes the width at which it wraps
+ * lines. */
 void ed_window_follow(ed *e, struct ed_window *window)
 {
     whit_layout *layout = &window->layout;

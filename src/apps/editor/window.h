@@ -16,8 +16,9 @@ struct ed_cursor {
 /* A window, which shows a part of a document, or an inner node of the window tree, which has two children. */
 struct ed_window {
     struct ed_window *parent, *child[2];
-    bool beside;                 /* the children are side by side, not one below the other */
-    int first_columns;           /* width of the first child in columns; 0: half the width */
+    bool beside; /* the children are side by side, not one below the other */
+    /* maximum width of the first child in columns; 0: windows side by side are equally wide */
+    int first_columns;
     int x, y, n_columns, n_rows; /* position and size in cells; the last row is the status line */
     struct ed_doc *doc;
     whit_layout layout;
@@ -55,7 +56,8 @@ uint64_t ed_word_left(ed *e, uint64_t offset);
 uint64_t ed_word_right(ed *e, uint64_t offset);
 bool ed_is_word(int byte);
 uint64_t ed_skip_blanks(ed *e, uint64_t at);
-/* Returns the offset of the matching bracket, or ED_NONE if it is not within `limit` bytes. */
+/* Returns the offset of the bracket that matches the one at `offset`. Returns ED_NONE if there is no bracket at
+ * `offset`, or no match within `limit` bytes. */
 uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit);
 void ed_click(ed *e, whit_key key);
 
