@@ -26,7 +26,7 @@ static const cli_option options[] = {
      "file or a pulled name.",
      0, 0},
     {"--url", CLI_TEXT, offsetof(struct edit_values, url), "URL",
-     "The OpenAI-compatible endpoint that does, such as http://127.0.0.1:8080/v1.", 0, 0},
+     "An OpenAI-compatible endpoint in place of -m, such as http://127.0.0.1:8080/v1.", 0, 0},
     {"--model", CLI_TEXT, offsetof(struct edit_values, name), "NAME", "The model's name at the endpoint.", 0, 0},
     {"--key-file", CLI_FILE, offsetof(struct edit_values, key_file), "FILE",
      "A file of mode 0600 with the endpoint's key; $WHIT_API_KEY by default.", 0, 0},

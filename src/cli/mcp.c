@@ -25,7 +25,7 @@ static const struct mcp_values defaults;
 #define AT(member) offsetof(struct mcp_values, member)
 static const cli_option options[] = {
     {"--memory", CLI_FILE, AT(memory), "STORE", "Offer the memory of this file, too (whit memory makes one).", 0, 0},
-    {"--may-add", CLI_FLAG, AT(may_add), NULL, "Let it be added to.", 0, 0},
+    {"--may-add", CLI_FLAG, AT(may_add), NULL, "Let clients add texts to the memory.", 0, 0},
     {0},
 };
 

@@ -597,7 +597,8 @@ static void name_spare(const char *path, char spare[PATH_MAX + 16])
 
 whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 {
-    if (!buffer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet");
+    if (!buffer->path)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet: save-as gives it one");
     WHIT_TRY(must_be_decided(buffer, error));
     if (!force && whit_buffer_is_conflicting(buffer))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,

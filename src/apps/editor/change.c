@@ -336,7 +336,7 @@ void ed_save_under(ed *e, const char *path, bool force)
     whit_file_identity there;
     if (!*path) return;
     if (other && other != doc) {
-        ed_complain(e, "%s is open in another buffer", path);
+        ed_complain(e, "%s is open in another buffer: close that buffer first", path);
         return;
     }
     whit_file_identify(path, &there);
@@ -380,7 +380,7 @@ void ed_save_copy(ed *e, const char *path, bool force)
     whit_file_identity there;
     whit_file_identify(path, &there);
     if (ed_doc_find(e, path))
-        ed_complain(e, "%s is open in another buffer", path);
+        ed_complain(e, "%s is open in another buffer: close that buffer first", path);
     else if (there.exists && !force)
         ed_complain(e, "%s exists; ':w! FILE' replaces it", path);
     else if (whit_buffer_save_copy(e->window->doc->buffer, path, e->options.journal_folder, &error) != WHIT_OK)

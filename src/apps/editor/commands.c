@@ -62,7 +62,7 @@ static uint64_t to_bracket(ed *e, struct ed_cursor *cursor)
 {
     uint64_t at = ed_bracket(e, cursor->offset, BRACKET_BYTES);
     if (at == ED_NONE && cursor->offset) at = ed_bracket(e, cursor->offset - 1, BRACKET_BYTES);
-    if (at == ED_NONE) ed_complain(e, "there is no bracket here, or it has no partner");
+    if (at == ED_NONE) ed_complain(e, "there is no bracket here, or its partner is not within 1,000,000 bytes");
     return at == ED_NONE ? cursor->offset : at;
 }
 
@@ -213,7 +213,8 @@ static void cursor_next(ed *e)
     if (!ed_search_set(e, word, false, why, sizeof why)) return;
     bool found = ed_search_forward(e, ed_text(e), range.end, ED_NONE, &match) ||
         ed_search_forward(e, ed_text(e), 0, range.begin, &match);
-    if (!found || !ed_add_cursor(e, match.end, match.begin)) ed_complain(e, "the text has no other '%s'", word);
+    if (!found || !ed_add_cursor(e, match.end, match.begin))
+        ed_complain(e, "the text has no other '%s', or it has 1,024 cursors, the limit", word);
 }
 
 /* ---- files, windows, views ----------------------------------------------------------------- */
@@ -401,7 +402,8 @@ static void record_macro(ed *e)
 static void play_macro(ed *e)
 {
     if (e->macro.recording || e->macro.playing || !e->macro.n) {
-        ed_complain(e, e->macro.n ? "a macro cannot play itself" : "no macro was recorded yet");
+        ed_complain(
+            e, e->macro.n ? "a macro cannot play itself" : "no macro was recorded yet: record-macro (M-q) begins one");
         return;
     }
     e->macro.playing = true;
@@ -441,7 +443,7 @@ const struct ed_command ed_commands[] = {
     {"replace-in-files", "M-R", "Replace in all files, asking at each match.", replace_in_files, ED_JUMPS},
     {"results", "M-l", "Show the last list of places again.", ed_results_list, 0},
     {"next-result", "F4", "Go to the next place of the last list.", ed_results_next, 0},
-    {"previous-result", "S-F4", "Go to the place before.", ed_results_previous, 0},
+    {"previous-result", "S-F4", "Go to the previous place of the last list.", ed_results_previous, 0},
     {"make", "F5", "Run make, or what the settings name; its places become the list.", run_make, 0},
     {"run", "M-!", "Run a command of the shell and show what it prints.", run_shell, 0},
     {"go-to-line", "C-l", "Go to a line.", go_to_line, ED_JUMPS},
@@ -449,15 +451,15 @@ const struct ed_command ed_commands[] = {
     {"definition", "F12", "Go to the definition of the word.", ed_definition, 0},
     {"references", "S-F12 M-r", "List the references to the word.", ed_references, 0},
     {"complete", "C-Space", "Complete the word, as the language server says.", ed_complete, ED_ONE},
-    {"hover", "M-h", "What the language server knows of the word.", ed_hover, ED_ONE},
+    {"hover", "M-h", "Show what the language server knows of the word.", ed_hover, ED_ONE},
     {"rename", "S-F2", "Rename the word everywhere, by the language server.", ed_rename, ED_ONE},
-    {"code-actions", "M-a", "What the language server offers to change here.", ed_code_actions, ED_ONE},
-    {"format", "M-F", "Format the text: by the language server, or clang-format, gofmt, rustfmt, black.", ed_format, 0},
-    {"signature", "M-i", "The parameters of the call at the cursor.", ed_signature, ED_ONE},
+    {"code-actions", "M-a", "Choose from what the language server offers to change here.", ed_code_actions, ED_ONE},
+    {"format", "M-F", "Format: by the language server, or clang-format, gofmt, rustfmt, black, zig fmt.", ed_format, 0},
+    {"signature", "M-i", "Show the parameters of the call at the cursor.", ed_signature, ED_ONE},
     {"next-diagnostic", "F8", "Go to the language server's next complaint.", ed_diagnostic_next, ED_JUMPS | ED_ONE},
-    {"previous-diagnostic", "S-F8", "Go to the one before.", ed_diagnostic_previous, ED_JUMPS | ED_ONE},
+    {"previous-diagnostic", "S-F8", "Go to the server's previous complaint.", ed_diagnostic_previous, ED_JUMPS | ED_ONE},
     {"next-change", "F7", "Go to the next change since the last commit.", ed_git_next, ED_JUMPS | ED_ONE},
-    {"previous-change", "S-F7", "Go to the change before.", ed_git_previous, ED_JUMPS | ED_ONE},
+    {"previous-change", "S-F7", "Go to the previous change since the last commit.", ed_git_previous, ED_JUMPS | ED_ONE},
     {"bracket", "C-]", "Go to the bracket that matches.", bracket, ED_MOVES},
     {"jump-back", "M-Left", "Go back to before the last jump.", jump_back, 0},
 
@@ -482,12 +484,12 @@ const struct ed_command ed_commands[] = {
     {"bottom", "C-End", "Move to the end of the text.", bottom, ED_MOVES},
 
     {"new-line", "Enter", "Begin a new line, indented as this one.", ed_do_new_line, ED_EDITS},
-    {"backspace", "Backspace", "Delete the character before, or the selection.", ed_do_backspace, ED_EDITS},
-    {"delete", "Delete", "Delete the character behind, or the selection.", ed_do_delete, ED_EDITS},
+    {"backspace", "Backspace", "Delete the character before the cursor, or the selection.", ed_do_backspace, ED_EDITS},
+    {"delete", "Delete", "Delete the character at the cursor, or the selection.", ed_do_delete, ED_EDITS},
     {"delete-word-left", "M-Backspace C-Backspace", "Delete to the word start.", ed_do_delete_word_left, ED_EDITS},
     {"delete-word-right", "C-Delete M-d", "Delete to the next word.", ed_do_delete_word_right, ED_EDITS},
     {"delete-line", "C-k", "Delete the line.", ed_do_delete_line, ED_EDITS | ED_ONE},
-    {"duplicate-line", "C-u", "Repeat the line below.", ed_do_duplicate_line, ED_EDITS | ED_ONE},
+    {"duplicate-line", "C-u", "Copy the line or the selected lines below.", ed_do_duplicate_line, ED_EDITS | ED_ONE},
     {"line-up", "M-Up", "Move the lines up.", ed_do_line_up, ED_EDITS | ED_ONE},
     {"line-down", "M-Down", "Move the lines down.", ed_do_line_down, ED_EDITS | ED_ONE},
     {"tab", "Tab", "Indent to the next stop; several lines by a level.", ed_do_tab, ED_EDITS},

@@ -411,5 +411,5 @@ void ed_do_branch(ed *e)
     if (whit_buffer_next_branch(e->window->doc->buffer))
         ed_say(e, "redo now follows another branch");
     else
-        ed_complain(e, "there is only one branch to redo from here");
+        ed_complain(e, "there is no other branch to redo from here");
 }

@@ -122,7 +122,7 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         else if (!strcmp(name + 5, "_key_file"))
             kept = &e->panel.key_file;
         if (!kept) {
-            snprintf(why, why_bytes, "there is no option '%.40s'", name);
+            snprintf(why, why_bytes, "there is no option '%.40s'; docs/use/editor.md lists them", name);
             return false;
         }
         wanted = "a value";
@@ -130,7 +130,7 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         *kept = *value ? strdup(value) : NULL;
         ok = *kept != NULL;
     } else {
-        snprintf(why, why_bytes, "there is no option '%.40s'", name);
+        snprintf(why, why_bytes, "there is no option '%.40s'; docs/use/editor.md lists them", name);
         return false;
     }
     if (!ok) snprintf(why, why_bytes, "%s must be %s, not '%.40s'", name, wanted, value);

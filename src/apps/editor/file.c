@@ -100,7 +100,8 @@ static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_
     for (;;) {
         if (!whit_buf_reserve(&text, 4096)) {
             whit_buf_free(&text);
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: has more than 1 MiB, the limit for a pipe or device", path);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: has more than 1 MiB, the limit for a file of unknown size",
+                             path);
         }
         ssize_t n = read(fd, text.data + text.size_bytes, 4096);
         if (n < 0 && errno == EINTR) continue;

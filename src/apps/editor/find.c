@@ -219,7 +219,7 @@ bool ed_search_next(ed *e, bool back, uint64_t from)
     whit_range match;
     uint64_t size = whit_text_size(ed_text(e));
     if (!e->find.search) {
-        ed_complain(e, "nothing was searched for yet");
+        ed_complain(e, "nothing was searched for yet: C-f (vi: /) searches");
         return false;
     }
     bool found = back ? ed_search_backward(e, ed_text(e), from, &match)

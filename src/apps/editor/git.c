@@ -79,7 +79,7 @@ static void go(ed *e, bool back)
     }
     uint64_t line = whit_text_line_at(ed_text(e), ed_cursor(e)->offset);
     if (!doc->compared.with && !whit_git_is_known(git->file)) {
-        ed_complain(e, "the last git commit does not contain %s", doc->buffer->name);
+        ed_complain(e, "git has no committed text of %s, or it is binary or over 8 MiB", doc->buffer->name);
         return;
     }
     if (!git->n_changes || line == UINT64_MAX) {

@@ -126,7 +126,8 @@ static bool read_query(const struct ed_tree_sitter *ts, struct ed_grammar *g, co
     TSQueryError wrong;
     g->query = ts->ts_query_new(g->language, text, (uint32_t)n, &at, &wrong);
     if (!g->query) {
-        snprintf(why, why_bytes, "%s.scm: its query does not fit its grammar, at byte %u", g->name, at);
+        snprintf(why, why_bytes, "%s.scm: its query does not fit its grammar, at byte %u; run make grammars again",
+                 g->name, at);
         return false;
     }
     uint32_t n_captures = ts->ts_query_capture_count(g->query);

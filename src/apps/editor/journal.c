@@ -28,7 +28,8 @@ bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error)
     else if (home && *home == '/')
         n = snprintf(folder, room_bytes, "%s/.local/state/whit/edit", home);
     if (n < 0 || (size_t)n >= room_bytes) {
-        whit_fail(error, WHIT_ERROR_IO, "unsaved text is not kept: neither XDG_STATE_HOME nor HOME is set; set one");
+        whit_fail(error, WHIT_ERROR_IO,
+                  "unsaved text is not kept: set XDG_STATE_HOME or HOME to a folder's absolute path");
         return false;
     }
     for (char *at = folder + 1; (at = strchr(at, '/')); at++) {

@@ -117,7 +117,7 @@ static bool word_here(ed *e, char *word, size_t room)
     }
     size_t n = (size_t)(range.end - range.begin);
     if (!n || n >= room) {
-        ed_complain(e, "there is no word at the cursor");
+        ed_complain(e, "there is no word at the cursor, or it is longer than 255 bytes, the limit");
         return false;
     }
     word[whit_text_read(ed_text(e), range.begin, word, n)] = 0;

@@ -301,8 +301,9 @@ static void go(ed *e, bool back)
     size_t n = language->n_diagnostics, chosen = back ? n - 1 : 0;
     if (!n) {
         ed_say(e,
-               ed_server_of(e, e->window->doc) ? "the language server reports no errors or warnings"
-                                               : "there is no language server for this text");
+               ed_server_of(e, e->window->doc)
+                   ? "the language server reports no errors or warnings"
+                   : "there is no language server for this text; 'server' in the settings names one");
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -419,7 +420,8 @@ bool ed_language_pump(ed *e)
                 free_diagnostics(&doc->language);
                 doc->language = (struct ed_language){0};
             }
-        ed_complain(e, "the language server '%.100s' has ended", server->command);
+        ed_complain(e, "the language server '%.100s' has ended; the editor's next start tries it again",
+                    server->command);
         any = true;
     }
     return any;

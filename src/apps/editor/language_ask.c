@@ -50,8 +50,9 @@ void ed_language_ask(ed *e, ed_question question, const char *name)
     }
     bool has_text = ed_server_has_text(e, doc, true);
     if (!server->lsp || (server->ready && !has_text)) {
-        ed_complain(
-            e, server->lsp ? "texts over 16 MiB are not sent to a language server" : "the language server has ended");
+        ed_complain(e,
+                    server->lsp ? "texts over 16 MiB are not sent to a language server"
+                                : "the language server has ended; the editor's next start tries it again");
         return;
     }
     if (asked->question && asked->number && asked->server->lsp)

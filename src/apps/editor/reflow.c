@@ -133,9 +133,9 @@ static char *read_lines(ed *e, whit_range lines)
     size_t n = (size_t)(lines.end - lines.begin);
     char *text = n <= RANGE_BYTES ? malloc(n + 1) : NULL;
     if (n > RANGE_BYTES)
-        ed_complain(e, "at most %u MiB can be reflowed at once", RANGE_BYTES >> 20);
+        ed_complain(e, "at most %u MiB can be reflowed or indented at once", RANGE_BYTES >> 20);
     else if (!text)
-        ed_complain(e, "not enough memory to reflow %zu bytes", n);
+        ed_complain(e, "not enough memory to reflow or indent %zu bytes", n);
     if (text) text[whit_text_read(ed_text(e), lines.begin, text, n)] = 0;
     return text;
 }

@@ -101,7 +101,8 @@ static whit_status keep_answer(const char *project, bool yes, whit_error *error)
     whit_buf text = {0};
     whit_writer writer;
     if (!answers_path(path))
-        return whit_fail(error, WHIT_ERROR_IO, "the answer cannot be stored: HOME names no folder");
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "the answer is not stored: set XDG_STATE_HOME or HOME to a folder's absolute path");
     for (char *at = path + 1; (at = strchr(at, '/')); at++) {
         *at = 0;
         mkdir(path, 0700);

@@ -44,7 +44,7 @@ void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range r
     }
     while (*command == ' ') command++;
     if (!*command) {
-        ed_complain(e, "give a command after the '!'");
+        ed_complain(e, "no command was given: type one, as in 'make test'");
         return;
     }
     if ((size_t)snprintf(shell->command, sizeof shell->command, "%s", command) >= sizeof shell->command) {

@@ -170,7 +170,8 @@ void ed_vi_play(ed *e, const whit_key *keys, size_t n)
     vi->depth++;
     for (size_t i = 0; i < n && !vi->failed && !e->done; i++) {
         if (++vi->n_played > ED_VI_KEYS_MAX || vi->depth > 100) {
-            ed_vi_fail(e, "stopped after %u keys", vi->n_played - 1);
+            ed_vi_fail(e, "stopped after %u keys: at most 100,000 keys or 100 nested macros are played",
+                       vi->n_played - 1);
             break;
         }
         ed_take_key(e, keys[i], NULL, 0);
@@ -247,7 +248,7 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
     }
     struct ed_vi_keys *macro = letter < 128 && isalpha((int)letter) ? &vi->macros[tolower((int)letter) - 'a'] : NULL;
     if (!macro || !macro->n) {
-        ed_vi_fail(e, "there is no macro of that name");
+        ed_vi_fail(e, "there is no macro of that name; q and a letter record one");
         finish_command(e);
         return;
     }
@@ -270,7 +271,7 @@ void ed_vi_record_macro(ed *e, struct ed_vi_call call)
     if (e->vi.recording)
         end_macro(e);
     else if (e->macro.recording)
-        ed_vi_fail(e, "another macro is already being recorded");
+        ed_vi_fail(e, "another macro is already being recorded; record-macro (M-q) ends it");
     else
         begin_macro(e, call.given);
 }
@@ -466,7 +467,7 @@ static void refuse_key(ed *e, uint32_t prefix)
         ed_vi_fail(e, "%c has no such key in vi's %s mode; :help lists them", (char)prefix,
                    ed_vi_is_visual(e) ? "visual" : "normal");
     else if (ed_vi_is_visual(e))
-        ed_vi_fail(e, "vi's visual mode has no such key");
+        ed_vi_fail(e, "vi's visual mode has no such key; :help lists them");
     else
         ed_vi_fail(e, "vi's normal mode has no such key; i begins to insert");
     finish_command(e);

@@ -32,7 +32,7 @@ void ed_vi_hold(ed *e, bool on)
 bool ed_vi_may_change(ed *e)
 {
     if (e->window->doc->buffer->read_only) {
-        ed_vi_fail(e, "%s is read-only", e->window->doc->buffer->name);
+        ed_vi_fail(e, "%s is read-only: save-as writes a copy that can be changed", e->window->doc->buffer->name);
         return false;
     }
     ed_vi_hold(e, true);
@@ -100,7 +100,7 @@ void ed_vi_turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how)
     uint8_t *text = n > CASE_BYTES ? NULL : malloc(n);
     whit_buf out = {0};
     if (!text) {
-        ed_vi_fail(e, "the text is too long to change at once");
+        ed_vi_fail(e, "the case of at most 64 MiB can be changed at once");
         return;
     }
     n = whit_text_read(ed_text(e), begin, text, n);
@@ -308,7 +308,7 @@ void ed_vi_change_number(ed *e, struct ed_vi_call call)
     while (to < end && (hex ? isxdigit(whit_layout_byte(layout, to)) : isdigit(whit_layout_byte(layout, to)))) to++;
     int width = (int)(to - begin);
     if (to - begin > (hex ? 16 : 18)) {
-        ed_vi_fail(e, "the number is too large");
+        ed_vi_fail(e, "the number has over 18 digits (16 after 0x), the limit");
         return;
     }
     text[whit_text_read(ed_text(e), begin, text, to - begin)] = 0;

@@ -277,7 +277,7 @@ static void grep(ed *e, const char *pattern)
     if (!*pattern)
         ed_vi_fail(e, "':grep PATTERN' searches in the project's files");
     else if (!ed_vi_pattern(pattern, text, sizeof text) || !ed_search_set(e, text, true, why, sizeof why))
-        ed_vi_fail(e, "the pattern is invalid or too long");
+        ed_vi_fail(e, "the pattern is longer than 511 bytes, the limit, or not a regular expression");
     else
         ed_project_search(e);
 }

@@ -62,7 +62,7 @@ static bool set_pattern(ed *e, const char *pattern, const char *flags)
     size_t n = 0;
     if (!*pattern) pattern = e->find.pattern;
     if (!*pattern) {
-        ed_vi_fail(e, "nothing was searched for yet");
+        ed_vi_fail(e, "nothing was searched for yet: give a pattern");
         return false;
     }
     if (strchr(flags, 'i')) n = (size_t)snprintf(text, sizeof text, "(?i)");
@@ -303,7 +303,8 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
         if (vi->lines.n == room) {
             uint64_t *grown = room < GLOBAL_LINES_MAX ? realloc(vi->lines.begins, 2 * room * sizeof *grown) : NULL;
             if (!grown) {
-                ed_vi_fail(e, "':g' matches too many lines, and nothing was done: give it a smaller range");
+                ed_vi_fail(
+                    e, "':g' matches over a million lines, the limit, and nothing was done: give it a smaller range");
                 vi->lines.n = 0;
                 return;
             }
@@ -561,7 +562,7 @@ static void run_command(ed *e, struct range range, const char *at)
         if (ed_command_find(at) >= 0)
             ed_vi_run(e, at);
         else
-            ed_vi_fail(e, "there is no command '%s'", at);
+            ed_vi_fail(e, "there is no command '%s'; :help lists them", at);
     }
 }
 

@@ -81,7 +81,7 @@ bool ed_vi_map(ed *e, const char *line, char *why, size_t why_bytes)
         return true;
     }
     if (e->vi.n_mappings == ED_MAPPINGS_MAX) {
-        snprintf(why, why_bytes, "there are more than %u mappings", ED_MAPPINGS_MAX);
+        snprintf(why, why_bytes, "there are %u mappings already, the limit", ED_MAPPINGS_MAX);
         return true;
     }
     struct ed_mapping *grown = realloc(e->vi.mappings, (e->vi.n_mappings + 1) * sizeof *grown);

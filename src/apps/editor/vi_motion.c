@@ -339,7 +339,7 @@ bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span)
     whit_range found;
     whit_text *text = ed_text(e);
     if (!e->find.search) {
-        ed_vi_fail(e, "nothing was searched for yet");
+        ed_vi_fail(e, "nothing was searched for yet: / searches");
         return false;
     }
     bool ok = back ? ed_search_backward(e, text, at, &found)
@@ -388,7 +388,7 @@ bool ed_vi_search_word(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     while (begin > line && ed_vi_class(e, ed_vi_before(e, begin), signs) == 1) begin = ed_vi_before(e, begin);
     for (to = begin; to < end && ed_vi_class(e, to, signs) == 1;) to = ed_vi_behind(e, to);
     if (to - begin >= sizeof word) {
-        ed_vi_fail(e, "the word is too long");
+        ed_vi_fail(e, "the word is longer than 199 bytes, the limit");
         return false;
     }
     word[whit_text_read(ed_text(e), begin, word, (size_t)(to - begin))] = 0;
