@@ -457,7 +457,7 @@ const struct ed_command ed_commands[] = {
     {"format", "M-F", "Format: by the language server, or clang-format, gofmt, rustfmt, black, zig fmt.", ed_format, 0},
     {"signature", "M-i", "Show the parameters of the call at the cursor.", ed_signature, ED_ONE},
     {"next-diagnostic", "F8", "Go to the language server's next complaint.", ed_diagnostic_next, ED_JUMPS | ED_ONE},
-    {"previous-diagnostic", "S-F8", "Go to the server's previous complaint.", ed_diagnostic_previous, ED_JUMPS | ED_ONE},
+    {"previous-diagnostic", "S-F8", "Go to the previous complaint.", ed_diagnostic_previous, ED_JUMPS | ED_ONE},
     {"next-change", "F7", "Go to the next change since the last commit.", ed_git_next, ED_JUMPS | ED_ONE},
     {"previous-change", "S-F7", "Go to the previous change since the last commit.", ed_git_previous, ED_JUMPS | ED_ONE},
     {"bracket", "C-]", "Go to the bracket that matches.", bracket, ED_MOVES},
