@@ -21,7 +21,7 @@ struct ed_panel {
     struct ed_doc *rewritten;
     whit_range range;
     uint64_t version;
-    char *model, *url, *name, *key_file; /* settings of the agent; NULL: not set */
+    char *model, *url, *name, *key_file; /* settings model, model_url, model_name and model_key_file; NULL: not set */
 };
 
 /* These functions are in panel.c. */

@@ -238,7 +238,8 @@ static void examine(whit_buffer *buffer, const whit_span *contents)
         return;
     }
     if (old && old->saved_state != whit_undo_state(old->history)) {
-        old->journal.size_bytes = good_bytes; /* used by whit_buffer_recover() */
+        /* size of the journal's usable records, to which whit_buffer_recover() cuts it */
+        old->journal.size_bytes = good_bytes;
         if (base.data && !whit_file_same(&old->file.identity, &buffer->file.identity) &&
             is_of_journal(&base, contents, first, buffer->text))
             old->file.identity = buffer->file.identity;
@@ -625,7 +626,8 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 static whit_status check_target(const char *full, const char *folder, whit_error *error)
 {
     whit_buffer *there;
-    if (!folder || whit_buffer_open(full, folder, &there, NULL) != WHIT_OK) return WHIT_OK; /* saving will fail, too */
+    /* no journals are kept, or saving will fail, too */
+    if (!folder || whit_buffer_open(full, folder, &there, NULL) != WHIT_OK) return WHIT_OK;
     const whit_status status = must_be_decided(there, error);
     whit_buffer_close(there);
     return status;

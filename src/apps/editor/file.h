@@ -26,7 +26,7 @@ typedef struct whit_file {
     whit_file_identity identity;
 } whit_file;
 
-#define WHIT_FILE_COPIED_BYTES (1u << 20) /* files larger than this number of bytes are mapped */
+#define WHIT_FILE_COPIED_BYTES (1u << 20) /* files larger than this number of bytes are mapped, if possible */
 
 /* Opens a file. If it does not exist, it is empty and identity.exists is false. Folders and devices are refused. */
 whit_status whit_file_open(const char *path, whit_file *file, whit_error *error);

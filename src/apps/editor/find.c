@@ -309,7 +309,8 @@ static bool next_file(ed *e)
     return false;
 }
 
-/* Selects the next match, if necessary in the next file. Returns false after the last match. */
+/* Selects the next match, if necessary in the next file. After the last match, reports how many were replaced and
+ * returns false. */
 bool ed_replace_step(ed *e)
 {
     whit_range match;

@@ -71,7 +71,8 @@ static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definiti
     snprintf(name, room, "%.*s", (int)(d->n_name < room ? d->n_name : room - 1), unsaved->texts[i].text + d->name);
 }
 
-/* Opens or refreshes the project's code graph and returns it, or NULL. It stays open; the editor owns it. */
+/* Opens or refreshes the project's code graph and returns it, or NULL, with a message. It stays open; the editor owns
+ * it. */
 static whit_graph *open_graph(ed *e)
 {
     whit_error error;

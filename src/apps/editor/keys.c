@@ -171,7 +171,7 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
     for (;;) {
         if (keys->pasting) {
             if (!whit_keys_is_waiting(keys)) return false;
-            /* the next bytes may come after a pause */
+            /* `final` is not passed on, since the next bytes of a paste may come after a pause */
             if (!read_paste(keys, false)) return false;
             *key = (whit_key){.code = WHIT_KEY_PASTE};
             return true;

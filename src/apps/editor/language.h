@@ -55,8 +55,10 @@ typedef enum ed_question {
 /* The current request: it waits for its answer, or for its server to become ready. A new request replaces it. */
 struct ed_asked {
     ed_question question;
-    uint64_t number, version, offset; /* number: id of the request, 0: not sent yet */
-    uint64_t n_sent;                  /* value of the server's n_sent when the request was made */
+    /* number: id of the request, 0: not sent yet; version and offset: version of the document and offset of its cursor
+     * when the request was made */
+    uint64_t number, version, offset;
+    uint64_t n_sent; /* value of the server's n_sent when the request was made */
     struct ed_doc *doc;
     struct ed_server *server;
     char name[1024]; /* the new name, for ED_ASK_RENAME */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs a language server: its process, and JSON-RPC in both directions without ever waiting. language.c has the
- * questions and the uses of the answers. The protocol is LSP 3.17,
+ * Runs a language server: its process, and JSON-RPC in both directions without ever waiting. language.c,
+ * language_ask.c and language_edit.c have the requests and the uses of the answers. The protocol is LSP 3.17,
  * https://microsoft.github.io/language-server-protocol. */
 #ifndef WHIT_EDITOR_LSP_H
 #define WHIT_EDITOR_LSP_H

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #define N_ITEMS 200000
-/* nanoseconds without a key after which keys answer a question: those before were typed before the person saw it */
+/* nanoseconds without a key after which a key answers a question; an earlier one was probably typed before the person
+ * saw the question */
 #define HASTE_NS 250000000ull
 
 bool ed_prompt_has_list(ed_prompt_kind kind)
@@ -536,7 +537,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     bool list = ed_prompt_has_list(prompt->kind), changed = false;
     if (prompt->kind == ED_PROMPT_SERVERS) return ed_servers_answer(e, key);
     if (key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL)) {
-        /* Esc leaves the question about unsaved text undecided */
+        /* Esc does not close the question about unsaved text of an earlier run */
         if (prompt->kind != ED_PROMPT_RECOVER) cancel(e);
         return true;
     }

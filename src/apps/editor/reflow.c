@@ -10,7 +10,7 @@
 #define PREFIX_BYTES 200
 
 struct paragraph {
-    /* leaders of the paragraph's first line and of its other lines */
+    /* leaders (see leader_bytes) of the paragraph's first line and of its other lines */
     char first[PREFIX_BYTES], others[PREFIX_BYTES];
     whit_buf *out;
     const char *ending;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares language servers for the rest of the editor; language.h has the protocol. */
+ * Declares language servers for the rest of the editor; language.h has the servers' state and requests. */
 #ifndef WHIT_EDITOR_SERVERS_H
 #define WHIT_EDITOR_SERVERS_H
 
@@ -11,7 +11,7 @@
 bool ed_servers_look(ed *e);
 bool ed_servers_answer(ed *e, whit_key key);
 
-/* These functions of language.c and language_ask.c are described in language.h. */
+/* These functions are in language.c and language_ask.c. */
 /* returns NULL if the document has no file or no server is known for its language, or only one found on PATH that may
  * not get this text */
 struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc);

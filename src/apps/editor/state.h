@@ -26,7 +26,7 @@ struct ed_settings {
     bool pairs; /* typing an opening bracket or quote also inserts the closing one */
     bool mouse, numbers, wrap, editorconfig;
     whit_theme theme;
-    int text_columns;        /* width in columns at which paragraphs are reflowed */
+    int text_columns;        /* width in columns at which paragraphs are reflowed, unless .editorconfig sets it */
     int tab_columns, indent; /* indent: 0: detected in each text; -1: tabs; n: n spaces */
     enum { ED_FIND_ASK, ED_FIND_NEVER, ED_FIND_ALWAYS } find_servers;
     char *make; /* command that :make runs; NULL: "make" */

@@ -26,7 +26,7 @@ struct span {
     char escape;
     uint8_t style;
     /* multi: the span may extend over several lines; nest: it may contain itself; at_start: it opens only at the
-     * beginning of a line */
+     * beginning of a line or after the line's indentation */
     bool multi, nest, at_start;
 };
 struct slot {

@@ -79,7 +79,7 @@ struct ed_vi {
     bool search_back, search_pending; /* search_pending: the open search prompt was opened by vi's / or ? */
     /* anchor: start of the visual selection; search_anchor: copy of it while a search prompt is open */
     uint64_t anchor, search_anchor;
-    uint64_t last_begin, last_end; /* range of the last visual selection, for gv, '< and '> */
+    uint64_t last_begin, last_end; /* anchor and cursor of the last visual selection, for gv, '< and '> */
     ed_vi_mode last_mode;
 
     struct ed_vi_keys typed, repeat; /* typed: keys of the current command; repeat: keys of the last change, for '.' */

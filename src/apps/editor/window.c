@@ -45,7 +45,8 @@ void ed_window_free(struct ed_window *window)
     free(window);
 }
 
-/* Counts the windows that share a row (`beside`) or column equally. */
+/* Returns the number of windows among which the width (`beside`) or the height of this part of the tree is divided
+ * equally. */
 static int count_abreast(const struct ed_window *window, bool beside)
 {
     if (!window->child[0] || window->beside != beside) return 1;
