@@ -41,7 +41,8 @@ static int open_one(cli_call *call, const char *text, const whit_model *model, c
     if (!name) return cli_fail(call, CLI_LIMIT, "not enough memory for the name of an adapter");
     int status = CLI_OK;
     if (!take_scale(name, &scale)) {
-        status = cli_fail(call, CLI_USAGE, "--adapter %s: the scale after '=' is not a number", text);
+        status =
+            cli_fail(call, CLI_USAGE, "--adapter %s: the scale after ':' is not a finite number, as in FILE:0.5", text);
     } else if (whit_adapter_open(model, name, &adapters->opened[adapters->n], &error) != WHIT_OK) {
         status = cli_fail_error(call, &error);
     } else {

@@ -396,9 +396,10 @@ int cli_agent_parallel(cli_call *call, const char *project)
     struct parallel p = {.call = call, .project = project, .url = values->url};
     whit_error error;
     if (values->keep || values->resume || values->acp || values->preview)
-        return cli_fail(call, CLI_USAGE, "-j cannot be combined with --session, --resume, --acp or --preview");
+        return cli_fail(call, CLI_USAGE,
+                        "-j cannot be combined with --session, --resume, --acp or --preview: leave them out");
     if (!values->url == !values->local)
-        return cli_fail(call, CLI_USAGE, "no model given: -m MODEL, or --url URL of a server");
+        return cli_fail(call, CLI_USAGE, "give one model: -m MODEL on this machine, or --url URL of a server");
     int status = read_tasks(&p);
     whit_buf key = {0}; /* only read so that the guard knows the key, and keeps files with it out of the copies */
     if (status == CLI_OK && values->key_file && whit_agent_key(values->key_file, &key, &error) != WHIT_OK)

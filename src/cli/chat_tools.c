@@ -51,8 +51,8 @@ static int read_tools(cli_call *call, const char *path, cli_chat_tools *tools)
                 cli_fail(call, CLI_REFUSED,
                          "%s: tool %zu: expected {\"type\": \"function\", \"function\": {\"name\": ...}}", path, i);
         else if (!take_command(tools, tool))
-            status = cli_fail(call, CLI_REFUSED, "%s: tool %zu: the command must be a list of at most %d words", path,
-                              i, WORDS_MAX);
+            status = cli_fail(call, CLI_REFUSED, "%s: tool %zu: the command must be a list of 1 to %d words", path, i,
+                              WORDS_MAX);
     }
     if (status == CLI_OK) json_array_extend(tools->list, list);
     json_decref(list);

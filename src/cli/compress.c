@@ -485,8 +485,8 @@ static int run_compress(cli_call *call)
     const bool is_first = !ranks || !ranks->rank;
     if (ranks && (tuned || v->imatrix || v->method == WHIT_COMPRESS_RTN))
         return cli_fail(call, CLI_USAGE,
-                        "several machines share the calibration text of --method gptq and full; tune a finished file "
-                        "by 'whit tune'");
+                        "several machines share the calibration text of --method gptq or full: leave out --imatrix and "
+                        "--tune-tokens; 'whit tune' tunes a finished file");
     if (tuned && v->embedding == 1)
         return cli_fail(call, CLI_USAGE, "an embedding of i4 cannot be tuned: --embedding i8 or f16");
     if (v->bits > 0) {

@@ -71,7 +71,7 @@ int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted)
     if (!wanted->model)
         return cli_fail(call, CLI_USAGE, "%s: an adapter belongs to a model: --for MODEL", wanted->path);
     if (!wanted->output == !wanted->append)
-        return cli_fail(call, CLI_USAGE, "no output given: -o OUT.ndf, or --append to write into the model's own file");
+        return cli_fail(call, CLI_USAGE, "give one output: -o OUT.ndf, or --append to write into the model's own file");
     if (wanted->output && cli_is_same_file(wanted->output, wanted->model))
         return cli_fail(call, CLI_USAGE, "%s is the model; --append writes the adapter into it", wanted->output);
     const int checked = cli_check_output(call, wanted->output, CLI_OUTPUT_MODEL);

@@ -109,12 +109,12 @@ static int score_choice(struct examiner *e, const char *context, const char *cho
     if (status == CLI_OK && n_context && n_all < 2)
         status = cli_fail(e->call, CLI_REFUSED,
                           "%s: line %zu: this model has one token for the end of the context and the choice, so the "
-                          "choice has no likelihood of its own",
+                          "choice has no likelihood of its own: begin the choice with a blank, or leave the line out",
                           e->task, e->line);
     if (status == CLI_OK && !n_context)
         status = cli_fail(e->call, CLI_REFUSED,
                           "%s: line %zu has an empty context, and this model has no beginning-of-text token, so the "
-                          "first token of a choice has no likelihood",
+                          "first token of a choice has no likelihood: give a context, or leave the line out",
                           e->task, e->line);
     if (status == CLI_OK) status = score_ids(e, ids, n_all, n_context < n_all ? n_context : n_all - 1, sum);
     free(whole), free(context_ids), free(ids);

@@ -53,7 +53,7 @@ static const cli_option options[] = {
      "Continue the prompt as a text, also where the model has a chat template."},
     {"--chat", CLI_FLAG, AT(chat), NULL,
      "Answer the prompt as a message, and print the answer alone; the default for a model with a chat template."},
-    {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT", "The system message before the prompt; means --chat."},
+    {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT", "The system message; means --chat."},
     {"--chat-template, --template, --chat-template-file", CLI_FILE, AT(template), "NAME|FILE",
      "A chat template in place of the model's own; means --chat."},
     {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 31},
