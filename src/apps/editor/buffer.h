@@ -23,7 +23,7 @@ typedef enum whit_found {
 } whit_found;
 
 typedef struct whit_buffer {
-    char *path;  /* absolute path; NULL for text without a file */
+    char *path;  /* absolute path, or `name` if its folder does not exist; NULL for text without a file */
     char *name;  /* name as the user gave it; of a text without a file a title such as "unnamed" */
     char *spare; /* spare file: path of the copy that is written before a save in place; NULL without a journal */
     whit_text *text;

@@ -246,7 +246,8 @@ bool ed_reindent(ed *e, whit_range lines)
         size_t closers = 0;
         while (!empty && from + closers < at + length && strchr(")]}", text[from + closers])) closers++;
         int columns = base + (depth - (int)closers) * doc->indent_columns;
-        if (!empty && text[from] == '#') /* a preprocessor directive keeps its indentation */
+        /* a line that begins with '#', such as a preprocessor directive, keeps its indentation */
+        if (!empty && text[from] == '#')
             whit_buf_append(&out, text + at, blanks);
         else if (!empty)
             put_indent(&out, doc, columns > 0 ? columns : 0);
