@@ -16,7 +16,8 @@ static uint64_t blocks_over(uint64_t n_tokens)
 
 /* ---- classes -------------------------------------------------------------------------------- */
 
-/* Returns the class that a layer needs, without memory. An endless cache gives every layer a window. */
+/* Returns the class that a layer needs; its sizes, pool and table are not set. In an endless cache every class has a
+ * window. */
 static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *layer)
 {
     whit_kv_class class = {.type = shape->type,
@@ -109,13 +110,11 @@ static size_t head_bytes_of(const whit_kv_class *class)
                                              : whit_kv_block_bytes(class->type, class->head_dim);
 }
 
-/* Returns the largest number of blocks that all sequences together use in a class; sets n_places, the length of each
- * sequence's table, and keeps_all.
- *
- * Between passes a sequence with a window has window + BEYOND - 1 positions. A pass that adds `a` positions to a
- * sequence needs at most (a + 62) / 64 blocks more than a pass that adds one. Summed over all sequences, this is a 64th
- * of the batch, plus one block for each sequence that adds two or more. The sequences never need more blocks than if
- * each of them added the whole batch. */
+/* Returns the largest number of blocks that all sequences together use in a class; sets n_places and keeps_all. Between
+ * passes a sequence with a window needs at most its last window + beyond - 1 positions. A pass that adds `a` positions
+ * to a sequence needs at most (a + 62) / 64 blocks more than a pass that adds one. Summed over all sequences, this is a
+ * 64th of the batch, plus one block for each sequence that adds two or more. The sequences never need more blocks than
+ * if each of them added the whole batch. */
 static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 {
     const uint64_t n_sequences = shape->n_sequences, n_batch = shape->n_batch_tokens;
@@ -139,7 +138,7 @@ static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 
 static uint64_t table_entries(const whit_kv *kv, const whit_kv_class *class)
 {
-    /* n_places + 1 entries of its table, 1 of `first` */
+    /* per sequence: n_places + 1 entries of `table`, 1 of `first` */
     return (uint64_t)kv->shape.n_sequences * (class->n_places + 2);
 }
 

@@ -24,14 +24,15 @@
 /* Number of positions before a window that are stored although no query attends to them, so that the last tokens can be
  * removed. */
 #define WHIT_KV_BEYOND_TOKENS 128
-#define WHIT_KV_KINDS_MAX     8                       /* number of different kinds of layers in a model */
+#define WHIT_KV_KINDS_MAX     8                       /* maximum number of kinds of attention layers */
 #define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types have three classes for each kind of layers */
 
 /* Holds the properties of a layer that determine its part of the cache. */
 typedef struct whit_kv_layer {
-    uint32_t n_heads, n_kv_heads, head_dim; /* n_heads 0: a layer without attention */
+    uint32_t n_heads, n_kv_heads, head_dim; /* all 0: a layer without attention */
     uint32_t window;                        /* number of positions that a query attends to, its own included; 0: all */
-    bool is_bidirectional;                  /* a query attends to positions on both sides, at most window / 2 away */
+    bool is_bidirectional;                  /* a query attends to positions on both sides, at most window / 2 away;
+                                             * window 0: to all */
     uint32_t rope_pairs;                    /* number of pairs that RoPE rotates in each key head; 0: keys are not
                                              * rotated */
     uint32_t rope;                          /* index of the RoPE table of its keys */
@@ -47,7 +48,8 @@ typedef struct whit_kv_shape {
     uint32_t n_batch_tokens; /* maximum number of tokens that one pass adds to all sequences together */
     bool is_endless;
     uint32_t n_sinks;         /* endless cache: number of sink positions */
-    uint32_t n_window_blocks; /* packed types: number of full blocks before a query that it reads as f16 */
+    uint32_t n_window_blocks; /* packed types: a query reads at least this number of full blocks before it as f16
+                               * (whit_kv_reads_closed) */
 } whit_kv_shape;
 
 /* A packed type has three consecutive classes for each kind of layers. LAYERS is the class of closed blocks, to which
@@ -59,18 +61,21 @@ typedef struct whit_kv_class {
     whit_kv_type type; /* type of the blocks; open blocks are f16 */
     uint8_t role;      /* whit_kv_role */
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
-    uint32_t window;                      /* number of positions that a query attends to; 0: all */
+    uint32_t window;                      /* number of positions that a query attends to, in OPEN only those read as
+                                           * f16; 0: no limit */
     uint32_t beyond;                      /* number of positions before the window that are stored, too */
     bool is_bidirectional;                /* queries attend to both sides; all blocks are kept */
     uint32_t sides;                       /* is_bidirectional: largest distance to a position; UINT32_MAX: any */
-    uint32_t n_window_blocks, rope_pairs; /* packed types: number of full blocks read as f16; number of pairs that RoPE
-                                           * rotates in each key head */
+    uint32_t n_window_blocks, rope_pairs; /* packed types: as in whit_kv_shape; number of pairs of each key head whose
+                                           * rotation by RoPE is undone before packing, 0: keys are packed as they
+                                           * are */
     uint32_t rope;                        /* packed types: index of the RoPE table that rotates keys */
     uint32_t n_sinks;                     /* number of first positions that every query attends to in addition to its
                                            * window */
     bool keeps_all;                       /* whit_kv_settle drops no blocks: the class has no window, or one that saves
                                            * no memory */
-    uint32_t n_places;                    /* length of a sequence's table; block b has entry b mod n_places */
+    uint32_t n_places;                    /* number of entries in `table` that a sequence's blocks use in turn: block b
+                                           * has entry b mod n_places */
     whit_kv_pool pool;
     /* (n_sequences, n_places + 1) numbers of blocks in the pool; in a class with sinks the last entry is for block 0 */
     uint32_t *table;
@@ -84,36 +89,40 @@ typedef struct whit_kv {
     uint32_t n_classes;
     struct whit_kv_place {
         uint16_t class, layer;
-    } * layers;         /* (n_layers) index of the layer's class, and of the layer within that class */
+    } * layers;         /* (n_layers) index of the layer's class, and of the layer within that class; no meaning for
+                         * layers without attention */
     uint32_t *n_tokens; /* (n_sequences) number of positions that a sequence has */
     whit_state state;   /* state of the recurrent layers */
 } whit_kv;
 
-/* Returns the number of different kinds of layers, at most WHIT_KV_KINDS_MAX; WHIT_KV_KINDS_MAX + 1 if there are
- * more. */
+/* Returns the number of different kinds of attention layers, at most WHIT_KV_KINDS_MAX; WHIT_KV_KINDS_MAX + 1 if there
+ * are more. */
 uint32_t whit_kv_kinds(const whit_kv_shape *shape);
 /* Sets all fields that need no memory, and *bytes to the size of the memory that whit_kv_init needs. Returns false if
- * that size overflows or there are more than WHIT_KV_KINDS_MAX kinds of layers. */
+ * that size or a number of blocks is too large, or there are more than WHIT_KV_KINDS_MAX kinds of attention layers. */
 bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes);
 /* Lays out tables and pools in `memory`, which is 64-byte aligned and large enough; its keys and values need not be
  * zeroed. */
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 
-/* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A shared last block is copied first
- * (copy on write). Returns WHIT_ERROR_LIMIT if n_tokens exceeds the context of a cache that is not endless. */
+/* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A last block that is partly filled
+ * is copied first if it is shared, or named and memory is left for a copy. Returns WHIT_ERROR_LIMIT if n_tokens exceeds
+ * the context of a cache that is not endless. */
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
-/* After a pass, drops the blocks all of whose positions precede the window and the `beyond` positions before it. */
+/* After a pass, drops the blocks all of whose positions precede the window and the `beyond` positions before it, except
+ * block 0 of a class with sinks. Classes with keeps_all drop no blocks. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);
-/* Gives memory, a little after each pass, to the blocks that the sequences with tokens will take next
+/* Called after each pass: prepares a little of the memory of the blocks that the sequences with tokens will take next
  * (whit_kv_pool_populate). */
 void whit_kv_populate(whit_kv *kv);
-/* Returns whether a sequence can be resumed at position n_tokens, which is at most its length. It can if every block
- * that the next query sees, and the recurrent state, are still stored. */
+/* Returns whether a sequence can be resumed at position n_tokens: always at 0; else if it has that many tokens, and
+ * every block that the next query sees, and the recurrent state, are still stored. */
 bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 /* Drops the positions from n_tokens on. n_tokens is 0, or a position for which whit_kv_reaches is true. */
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
-/* Replaces sequence `to` by the first n_tokens of `from`, for which whit_kv_reaches is true. Blocks are shared until
- * either sequence writes to them (copy on write). */
+/* Replaces sequence `to` by the first n_tokens of `from`, for which whit_kv_reaches is true; from == to: truncates the
+ * sequence. Blocks are shared until either sequence writes to them (copy on write). Refuses an n_tokens over the length
+ * of `from`. */
 whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error);
 
 /* ---- prefix cache ---- */
@@ -133,13 +142,14 @@ bool whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const ui
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* Returns the name of a sequence's block; NULL if it is not named. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
-/* Appends block number `block` to a sequence, in every class that needs it to resume at n_tokens. The block is full,
- * and the pools contain it under the name (key, ids). The sequence has no blocks before the first needed one.
- * closed_only: appends only the closed blocks of a packed type; the caller restores a tail afterwards (kv/tail.h). */
+/* Appends block number `block` to a sequence, in every class that needs it to resume at n_tokens; other classes store
+ * nothing for it. The block is full, and the pools contain it under the name (key, ids). closed_only: leaves out the
+ * open blocks and the sinks of a packed type; the caller restores a tail afterwards (kv/tail.h). */
 void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
                    const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS], bool closed_only);
-/* Replaces a sequence by n_blocks full blocks with undefined contents, which the caller writes in the classes that
- * store them. Blocks of a packed type are closed, and the caller restores a tail afterwards. */
+/* Replaces a sequence by n_blocks full blocks with undefined contents, of which classes with a window store only the
+ * last (with sinks, block 0, too); the caller writes them (whit_kv_next_piece). Blocks of a packed type are closed. If
+ * whit_kv_needs_tails, the caller restores a tail afterwards. Returns WHIT_ERROR_LIMIT like whit_kv_extend. */
 whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, whit_error *error);
 
 /* ---- addresses ---- */

@@ -32,7 +32,8 @@ typedef struct whit_kv_pool {
     uint32_t *free_blocks;
     uint32_t n_free;
     uint32_t n_ever;        /* number of blocks that ever had a user: 0 to n_ever - 1 */
-    size_t populated_bytes; /* `data` has its memory up to here, and in every group with a block below n_ever */
+    size_t populated_bytes; /* whit_kv_pool_populate has prepared `data` up to here; memory of groups with a block below
+                             * n_ever counts as prepared by use */
     /* Kept blocks have no users, but their contents may be needed again. If no block is free, the kept block that has
      * been without users for the longest time is evicted. */
     whit_kv_name *names;     /* (n_blocks) */
@@ -55,8 +56,9 @@ uint8_t *whit_kv_pool_init(whit_kv_pool *pool, uint8_t *memory);
 /* Returns a free block with one user; if no block is free, evicts the kept block that lost its last user first. Users
  * never need more blocks than the pool has, so this cannot fail. */
 uint32_t whit_kv_pool_take(whit_kv_pool *pool);
-/* Gives at most WHIT_KV_POPULATE_BYTES of memory to the first group of blocks that lacks it, if n_ahead blocks more
- * than ever before would reach that group. Otherwise a pass that begins a group waits for the memory of all layers. */
+/* Asks the system for the memory of the groups in which the next n_ahead blocks lie that were never used before, at
+ * most WHIT_KV_POPULATE_BYTES per call. Without this, the pass that first uses a group waits for the memory of all
+ * layers. */
 #define WHIT_KV_POPULATE_BYTES ((size_t)2 << 20)
 void whit_kv_pool_populate(whit_kv_pool *pool, uint32_t n_ahead);
 /* Adds a user to a block that is in use or kept. */

@@ -17,7 +17,8 @@ static bool is_scales(const float *x, uint32_t n)
     return all;
 }
 
-/* Returns whether `scale` is the scale that belongs to f16 numbers whose largest magnitude has the bits `most`. */
+/* Returns whether `scale` is the scale that belongs to f16 numbers whose largest magnitude has the bits `most`; NaN is
+ * valid, too, if that magnitude is infinite or NaN. */
 static bool is_f16_scale(float scale, int16_t most)
 {
     const float largest = whit_f32_from_f16((uint16_t)most);

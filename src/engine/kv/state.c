@@ -103,7 +103,7 @@ void whit_state_copy(whit_state *state, uint32_t from, uint32_t to)
            state->n_layers * WHIT_STATE_PARTS * sizeof *state->committed);
 }
 
-/* ---- saved ---------------------------------------------------------------------------------- */
+/* ---- saved states --------------------------------------------------------------------------- */
 
 uint64_t whit_state_saved_bytes(const whit_state *state)
 {
@@ -143,7 +143,8 @@ static void copy_head(const whit_state_layer *shape, whit_state_head place, whit
     copy_ring(place.decays, saved.decays, WHIT_STATE_RING, 1, committed, n_tokens, is_saved);
 }
 
-/* Copies all layers between a sequence and its saved form, which differs only in the order of the rings' rows. */
+/* Copies all recurrent layers to (is_saved) or from the saved form, in which rings are ordered by position and unused
+ * entries are zero. */
 static void copy_layers(const whit_state *state, uint32_t sequence, float *saved, uint32_t committed, uint32_t n_tokens,
                         bool is_saved)
 {

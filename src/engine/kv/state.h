@@ -57,8 +57,8 @@ static inline uint32_t whit_state_commit(uint32_t n_tokens)
         ? 0
         : n_tokens / WHIT_STATE_BACK_TOKENS * WHIT_STATE_BACK_TOKENS - WHIT_STATE_BACK_TOKENS;
 }
-/* Returns whether a sequence of at least n_tokens can be continued at position n_tokens: no layer has committed a later
- * position. */
+/* Returns whether a sequence of at least n_tokens can be continued at position n_tokens: n_tokens is 0, or no layer has
+ * committed a later position. */
 bool whit_state_reaches(const whit_state *state, uint32_t sequence, uint32_t n_tokens);
 /* Returns whether all parts of all layers have committed the same position, which is true after every pass that was not
  * cancelled. A part that a layer lacks has the committed position of the layer's other part. */
@@ -68,8 +68,8 @@ void whit_state_reset(whit_state *state, uint32_t sequence);
 void whit_state_copy(whit_state *state, uint32_t from, uint32_t to);
 
 /* ---- saved states. A saved state is a header {committed, n_tokens}, then each layer's rings in the order of positions
- * and its states. Entries outside of [committed, n_tokens) are zero, so that equal tokens and committed positions give
- * equal bytes. ---- */
+ * and its states. Padding, and entries of positions outside of [first, n_tokens), are zero, so that equal tokens and
+ * committed positions give equal bytes; `first` is committed, and committed - (n_taps - 1) for convolutions. ---- */
 
 uint64_t whit_state_saved_bytes(const whit_state *state);
 /* Saves the state at n_tokens. whit_state_reaches must be true for n_tokens, and whit_state_is_even for the

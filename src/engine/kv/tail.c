@@ -196,8 +196,9 @@ static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
         }
 }
 
-/* Allocates the partly filled block of a class of role LAYERS. For a plain type, loads it from the tail; for a packed
- * type, the open block is packed into it when it is full. Returns the end of the class's part of the tail. */
+/* Allocates the block of `position` of a class of role LAYERS if it is partly filled. Loads it from the tail if the
+ * tail contains it (has_last); for a packed type, the open block is packed into it when it is full. Returns the end of
+ * the class's part of the tail. */
 static const uint8_t *load_last(const whit_kv *kv, whit_kv_class *class, uint32_t sequence, uint32_t n_tokens,
                                 uint32_t position, const uint8_t *tail)
 {

@@ -21,7 +21,7 @@ uint64_t whit_kv_tail_bytes(const whit_kv *kv, uint32_t n_tokens);
 uint64_t whit_kv_tail_bytes_max(const whit_kv *kv, uint32_t *n_tokens);
 /* Returns whether a sequence can be continued only with a tail, because full blocks are not enough. */
 bool whit_kv_needs_tails(const whit_kv *kv);
-/* Returns the first block that the tail at n_tokens contains. */
+/* Returns the number of the first open block in the tail at n_tokens; n_tokens / 64 if the tail has no open blocks. */
 uint32_t whit_kv_tail_first(const whit_kv *kv, uint32_t n_tokens);
 /* Returns whether the tail at n_tokens of a sequence can be saved; n_tokens is at most the sequence's length. */
 bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
@@ -30,8 +30,8 @@ void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, 
 /* Returns whether a sequence can be continued at `position`, which is at most n_tokens, with a tail saved at
  * n_tokens. */
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
-/* Returns whether the header of a tail read from a file is valid for n_tokens. Only the fields that loading relies on
- * are checked. */
+/* Returns whether the recurrent state in a tail read from a file is valid for n_tokens (whit_state_is_sound); true if
+ * no layer is recurrent. Blocks are checked after loading, by whit_kv_tail_is_sound. */
 bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
 /* Returns the position that recurrent layers had committed in a tail saved at n_tokens; 0 if no layer is recurrent. The
  * position depends on all tokens that the sequence had, including later ones that were removed before the tail was
