@@ -157,7 +157,7 @@ void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_produ
     }
 }
 
-/* ---- partitioned ----------------------------------------------------------------------------- */
+/* ---- products on all threads ----------------------------------------------------------------- */
 
 struct share_job {
     const whit_blas *blas;
@@ -195,7 +195,8 @@ void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product 
     struct share_job job = {blas, p, ROUNDED_PIECE};
     if (blas->packed) {
         whit_pool_run(pool, pack_panels, &job, (uint32_t)n_panels(p), 1);
-    } else { /* cut c into about four pieces only, because each piece packs all of b again */
+    } else { /* cut c into about four pieces, more only if they would exceed LARGEST_PIECE, because each piece packs all
+              * of b again */
         job.piece = whit_round_up((p->m + 3) / 4, 64);
         if (job.piece > LARGEST_PIECE) job.piece = LARGEST_PIECE;
     }

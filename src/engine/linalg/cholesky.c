@@ -103,7 +103,8 @@ struct invert_job {
     void *user;
 };
 
-/* Solves L x = e for the block columns [begin, end), by blocks of rows from the diagonal down. */
+/* Computes block columns [begin, end) of inverse(L): solves L x = e for each unit column e, by blocks of rows from the
+ * diagonal down. */
 static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct invert_job *job = context;

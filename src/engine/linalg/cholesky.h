@@ -12,7 +12,8 @@ enum { WHIT_CHOLESKY_BLOCK = 64 };
 /* Returns the number of scratch floats that the functions below need for matrices (n, n). */
 size_t whit_cholesky_scratch(size_t n);
 
-/* Functions of this type are called on the calling thread at every block of columns, to show that the work advances. */
+/* Functions of this type are called on the calling thread before each block of columns that it processes, to show that
+ * the work advances. */
 typedef void whit_cholesky_fn(void *user);
 
 /* Replaces a (n, n), row-major and symmetric, by L (lower, zeros above) with a = L L^T. Returns false if a is not

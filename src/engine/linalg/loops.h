@@ -26,7 +26,8 @@ typedef struct whit_loops {
     void (*scale)(float *y, const float *x, float factor, size_t n);      /* y = factor x */
     void (*add_scaled)(float *y, const float *x, float factor, size_t n); /* y += factor x */
     void (*softmax)(float *x, float scale, size_t n);                     /* x = softmax(scale * x) */
-    /* Computes y = x rounded to int8 with the scale max(|x|) / 127, as W1.58A8 rounds activations. */
+    /* Computes y, the floats that x has after rounding to int8 with the scale max(|x|, 1e-5) / 127, as W1.58A8 rounds
+     * activations. */
     void (*round_row)(const float *x, float *y, size_t n);
     /* Computes the gradient of a softmax p with respect to its input, in place: dp = scale * p * (dp - mean), where
      * mean is the sum of p * dp. */
@@ -35,7 +36,7 @@ typedef struct whit_loops {
     /* Computes y = weight * x * r with r = 1 / sqrt(mean(x^2) + eps). */
     void (*norm)(const float *x, const float *weight, float eps, float *y, size_t n);
     /* Computes the gradients of norm. dx is overwritten if `overwrites`, else added to; the gradient of the weight is
-     * always added to dweight. */
+     * added to dweight, unless dweight is NULL. */
     void (*norm_gradient)(const float *x, const float *weight, float eps, const float *dy, bool overwrites, float *dx,
                           float *dweight, size_t n);
     /* Rotates pairs (i, i + n_pairs) by the angles of `table`, which holds n_pairs cosines, then n_pairs sines. `turn`

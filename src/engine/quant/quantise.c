@@ -8,7 +8,8 @@
 #include <math.h>
 
 #define FIT_ROUNDS 12
-#define TINIEST    6e-8f /* the smallest positive f16; scales are never smaller, because a scale of 0 would stay 0 */
+/* the smallest positive f16; scale a is at least this (not in l2), because a scale of 0 would stay 0 */
+#define TINIEST 6e-8f
 /* number of weights that are summed in single precision before the sums are added in double; a group may be a whole
  * tensor */
 #define PIECE 4096

@@ -22,7 +22,8 @@ uint32_t whit_quantise_fields(const whit_tensor_type *type);
 /* Computes scales for n latent weights from the weights alone (fields: whit_quantise_fields numbers). */
 void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, float *fields);
 /* Improves the scales by one round of Lloyd's method: the weights get the nearest levels of the present scales, then
- * `fields` become the scales with the least squared error for these levels. */
+ * `fields` become the scales with the least squared error for these levels. i8: the scale becomes the largest magnitude
+ * / 127. */
 void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                          float *fields);
 /* Rounds `fields` to the precision of the file, into `stored`. */
