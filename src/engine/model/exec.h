@@ -15,8 +15,8 @@
 #include "model/plan_fuse.h"
 #include "model/rope_scaling.h"
 
-/* Sets `layers` (n_layers) to each layer's requirements on the KV cache; they are zero for a layer without attention.
- * Returns false if a layer has two different kinds of attention. */
+/* Sets `layers` (n_layers) to each layer's requirements on the KV cache and on the recurrent state. Returns false if a
+ * layer has more than one attention, convolution or delta rule, or a node has a layer number of n_layers or more. */
 bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_t n_layers);
 
 /* Holds the tokens of one pass. */
@@ -76,13 +76,14 @@ typedef struct whit_exec_rope {
 
 /* ---- schedules (exec_schedule.c) ------------------------------------------------------------- */
 
-/* number of buckets; a bucket is a range of row counts that share kernels: 1 to 8 have one each, then powers of two */
+/* number of buckets; a bucket is a range of row counts that share kernels: 1 to 7 have one each, then there is one from
+ * each power of two to the next (8 to 15, 16 to 31, ...) */
 #define WHIT_EXEC_BUCKETS 20
 
 /* Describes a type of matrix with the activations that it reads, and holds the kernels for each bucket of row
  * counts. */
 typedef struct whit_exec_choice {
-    whit_tensor_type type; /* values of scales are not significant */
+    whit_tensor_type type; /* values of scales are 0, because kernels do not depend on them */
     whit_acts_spec acts;
     const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS];
     /* kernels for factor A of adapters and of the tensor's own low-rank pair */
@@ -134,8 +135,8 @@ typedef struct whit_exec_adapter {
     uint32_t offset; /* index of the adapter's first rank among the ranks of the sequence's adapters */
 } whit_exec_adapter;
 
-/* Holds the adapters mounted on a sequence, in the order of mounting. width: sum of their ranks, each rounded up to a
- * multiple of a tile's rows. */
+/* Holds the adapters mounted on a sequence, in the order of mounting. width: sum of the adapters' largest ranks, each
+ * rounded up to a multiple of a tile's rows. */
 typedef struct whit_exec_mounting {
     whit_exec_adapter mounts[WHIT_EXEC_MOUNTS];
     uint32_t n, width;
@@ -161,8 +162,8 @@ typedef struct whit_exec_adapt {
 
 /* ---- experts (exec_experts.c) ---- */
 
-/* Holds the (token, expert) pairs of the current layer. Each pair is a row of a value; rows are ordered by expert, then
- * by token. */
+/* Holds the (token, expert) pairs of the current layer. Values of the row set EXPERT have one row per pair, ordered by
+ * expert, then by token. */
 typedef struct whit_exec_pairs {
     uint32_t n_experts, n_used;
     uint32_t *first;    /* (n_experts + 1) index of the first row of each expert, then the number of rows */
@@ -187,10 +188,10 @@ struct whit_exec {
     uint32_t n_rows[WHIT_ROW_SETS], first_row[WHIT_ROW_SETS];
     /* by row set (without the rows of experts) and row */
     const uint32_t *positions[WHIT_ROWS_COUNT], *sequences[WHIT_ROWS_COUNT];
-    /* (n_selected_rows) positions and sequences of the selected rows */
+    /* (n_selected_rows) positions and sequences of the selected rows; NULL if no step needs them */
     uint32_t *selected_positions, *selected_sequences;
     whit_kv *kv;
-    struct whit_exec_cache *caches; /* (kv->n_classes) bound KV classes */
+    struct whit_exec_cache *caches; /* (kv->n_classes) bound KV classes; only those of role LAYERS are set */
     whit_pool *pool;
     uint64_t *phase_ns; /* (phases of the plan) time spent in each phase so far; NULL: not measured */
     uint8_t *slots;
@@ -210,7 +211,8 @@ struct whit_exec {
      * any */
     uint8_t *corrections;
     size_t correction_bytes;
-    struct whit_exec_converted *converted; /* (n_threads) caches of converted KV groups; NULL: no kernel converts */
+    struct whit_exec_converted *converted; /* (n_threads) caches of converted KV groups; NULL: no KV class is
+                                            * converted */
     /* (n_threads, WHIT_EXEC_CONVERTED_GROUPS, converted_bytes) converted KV groups */
     uint8_t *converted_data;
     size_t converted_bytes; /* whit_kv_converted_bytes of the largest head */
@@ -229,7 +231,8 @@ struct whit_exec {
     bool is_lost;               /* another rank cannot be reached, so no further pass can be run */
     uint8_t *queries;           /* split-KV attention: the prepared queries of one query block */
     float *partials;            /* split-KV attention: (n_partial_elems) partial results of that query block */
-    uint64_t n_partial_elems;   /* number of floats of `partials`, enough for one row over the whole context */
+    uint64_t n_partial_elems;   /* number of floats of `partials`, enough for one row over the whole context; 0 with one
+                                 * thread */
     _Atomic uint32_t *n_merged; /* split-KV attention: (n_kv_heads) number of groups of each head that are merged into
                                  * the head's first partials */
 };

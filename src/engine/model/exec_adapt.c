@@ -166,7 +166,7 @@ void whit_exec_make_segments(whit_exec *exec)
     }
 }
 
-/* ---- x Aᵀ ----------------------------------------------------------------------------------- */
+/* ---- low-rank values x Aᵀ ------------------------------------------------------------------- */
 
 static const whit_adapter_pair *pair_of(const whit_exec_segment *segment, const whit_exec_step *step)
 {
@@ -249,7 +249,7 @@ static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_
     if (end > n) whit_exec_run_tiles(&run->tiles, worker, begin > n ? begin - n : 0, end - n);
 }
 
-/* ---- B -------------------------------------------------------------------------------------- */
+/* ---- adding (x Aᵀ) Bᵀ ----------------------------------------------------------------------- */
 
 /* Prefetches the lines of B for tiles [tile_begin, tile_end) while these tiles are computed, if there are few rows. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)

@@ -39,14 +39,14 @@ size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_que
 
 /* ---- visible positions ------------------------------------------------------------------------ */
 
-/* Returns whether the window of a query no longer contains the first positions: the query then attends to the sinks as
- * a separate group. */
+/* Returns whether a query attends to the sinks as a separate group: its position is window + n_sinks or later. Until
+ * then a query of an endless cache attends to all positions. */
 static bool has_left(const whit_kv_class *class, uint32_t position)
 {
     return class->n_sinks && position >= class->window + class->n_sinks;
 }
 
-/* Returns the first position of a query's window. */
+/* Returns the first position that a query attends to, apart from sinks in a separate group. */
 static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
 {
     if (class->is_bidirectional) return position > class->sides ? position - class->sides : 0;
@@ -273,8 +273,8 @@ static void add_sink(float sink, uint32_t head_dim, const whit_kernels *kernels,
     total[head_dim + 1] = fmaf(total[head_dim + 1], factor, 1.0f);
 }
 
-/* Divides the merged partial result of query i by its sum and writes the output. Query i is counted from the first
- * query of row `row`. */
+/* Adds the attention sink, if any, to the merged partial result of query i, divides it by its sum and writes the
+ * output. Query i is counted from the first query of row `row`. */
 static void finish_query(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
                          float *total)
 {
@@ -373,8 +373,8 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 
 /* ---- split-KV ----------------------------------------------------------------------- */
 
-/* Returns whether attention is split over KV groups: only if there is a single query block and few KV heads, because
- * otherwise the threads have enough items. */
+/* Returns whether attention is split over KV groups: only if there is a single query block with several groups, few KV
+ * heads (otherwise the threads have enough items), and room for all partial results. */
 static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
 {
     const whit_exec_cache *cache = step->cache;

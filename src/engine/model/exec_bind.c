@@ -225,7 +225,7 @@ const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set ro
     return &exec->bound[whit_exec_schedule_of(exec->schedules, rows, mode, n_rows)];
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the executor and its KV layers ---------------------------------------------------------- */
 
 /* Returns whether positions of selected rows are needed, because attention or a temperature comes after selected() in
  * the graph. */
@@ -238,8 +238,8 @@ static bool attends_selected(const whit_plan *plan)
     return false;
 }
 
-/* Places the memory of attention that does not belong to single steps. Its size is the maximum over the KV classes,
- * because they run one after the other. */
+/* Places the memory of attention that does not belong to single steps. Buffers of queries and partial results have the
+ * size that the largest KV class needs, because the classes run one after the other. */
 static void place_attention(whit_exec *exec, const whit_exec_options *options, whit_arena *arena)
 {
     const whit_kv *kv = exec->kv;
@@ -319,8 +319,8 @@ static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *lay
     }
 }
 
-/* Records the convolution or the delta rule of a recurrent layer in `state`; returns false if the layer already has
- * one. */
+/* Records the convolution or the delta rule of a recurrent layer in `state`; returns false if the layer already has one
+ * of that kind. */
 static bool note_state(const whit_graph *graph, const whit_node *node, whit_state_layer *state)
 {
     if (node->op == WHIT_OP_CONV) {

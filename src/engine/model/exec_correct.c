@@ -160,7 +160,7 @@ static void add_plane(const whit_exec_step *step, const whit_exec *exec, const w
     const uint64_t tile_bytes = whit_codec_geometry(&plane->signs.type).tile_bytes;
     for (uint32_t tile = begin, n_tiles; tile < end; tile += n_tiles) {
         n_tiles = end - tile < TILES ? end - tile : TILES;
-        whit_tensor signs = plane->signs; /* the part of the plane from this tile on */
+        whit_tensor signs = plane->signs; /* tiles [tile, tile + n_tiles) of the plane */
         uint32_t row = tile * WHIT_TILE_ROWS, left = signs.type.n_rows - row;
         signs.part[WHIT_PART_CODES] += tile * tile_bytes;
         signs.part[WHIT_PART_ROW_SCALES] += (size_t)row * sizeof(uint16_t);

@@ -29,7 +29,7 @@ void whit_exec_place_pairs(whit_exec *exec, uint32_t n_batch_rows, whit_arena *a
                                     .row_of = whit_arena_take(arena, n_rows, sizeof(uint32_t))};
 }
 
-/* ---- choice ---------------------------------------------------------------------------------- */
+/* ---- choice of experts ----------------------------------------------------------------------- */
 
 /* Chooses experts. An output row has the indices of the chosen experts, as floats, which represent them exactly, and
  * then their weights. */
@@ -53,7 +53,7 @@ void whit_exec_route(const whit_exec_step *step, const whit_exec *exec, uint32_t
     }
 }
 
-/* ---- pairs ----------------------------------------------------------------------------------- */
+/* ---- (token, expert) pairs ------------------------------------------------------------------- */
 
 /* Groups the (token, expert) pairs of the pass by expert: a counting sort, stable over tokens. */
 static void group_pairs(whit_exec *exec, const whit_exec_step *step)
@@ -97,7 +97,7 @@ void whit_exec_run_pairs_phase(whit_exec *exec, const whit_exec_phase *phase, ui
     whit_exec_run_rows_phase(exec, phase, n_rows);
 }
 
-/* ---- matrices -------------------------------------------------------------------------------- */
+/* ---- matrices of experts --------------------------------------------------------------------- */
 
 /* Returns the matrix of one expert in a stacked matrix: n_rows consecutive rows, which are whole tiles. */
 static whit_tensor matrix_of(const whit_tensor *stacked, uint32_t expert, uint32_t n_rows)
@@ -177,7 +177,7 @@ void whit_exec_add_expert_bias(const whit_exec_step *step, const whit_exec *exec
     }
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- sums over experts ----------------------------------------------------------------------- */
 
 void whit_exec_combine(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {

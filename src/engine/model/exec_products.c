@@ -38,7 +38,7 @@ TILE_STEP(run_linear)
     if (step->output_scale != 0) fix_outputs(step, exec, rows, begin, end);
 }
 
-/* Computes tiles, then adds corrections, then adapters, while the tiles are in cache. */
+/* Computes tiles and adds the matrix's corrections while the tiles are in cache. */
 TILE_STEP(run_linear_corrected)
 {
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);

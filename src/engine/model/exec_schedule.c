@@ -9,7 +9,7 @@
 /* From this many rows on, RoPE on queries is fused into attention. Smaller batches may use split-KV, where one thread
  * prepares all queries and should not also rotate them. The number must be the smallest one of a bucket. */
 #define ROTATING_ROWS 16
-#define FEW_ROWS      8 /* largest number of rows that counts as decoding */
+#define FEW_ROWS      8 /* buckets that begin at up to this many rows do not fuse products with sums */
 
 static uint32_t bucket_of_rows(uint32_t n_rows)
 {
@@ -69,8 +69,8 @@ static void find_corrections(const whit_tensor *tensor, whit_exec_choice *choice
     choice->has_outliers = tensor->part_bytes[WHIT_PART_OUTLIERS] > 0;
 }
 
-/* Returns the index of a matrix's choice, which is added if it is new. Kernels depend on the type, but not on the
- * values of scales. */
+/* Returns the index of a matrix's choice, which is added if it is new. Matrices share a choice if their types (apart
+ * from the values of scales), activations and corrections are equal. */
 static uint32_t choice_of(whit_exec_schedules *s, const whit_plan *plan, const whit_plan_step *step,
                           const whit_tensor *tensors, const whit_kernels *kernels)
 {
@@ -142,8 +142,8 @@ static bool offers_gated(void *context, const whit_plan_step *gate, const whit_p
         gate->input[0] == gated->input[0] && kernel->run_gated && kernel == kernel_of(offer, gated);
 }
 
-/* Returns whether a product may be fused with the sum that follows it. With few rows the sum is fused with the norm
- * that follows it instead. */
+/* Returns whether a product may be fused with the sum that follows it: its kernel must offer that, and its outputs must
+ * have no corrections and no fixed scale. With few rows the sum is fused with the norm that follows it instead. */
 static bool offers_added(void *context, const whit_plan_step *linear)
 {
     const struct offer *offer = context;

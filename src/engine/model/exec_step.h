@@ -52,8 +52,9 @@ struct whit_exec_step {
     float constant;
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
     float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
-    const float *vector;               /* norm weight, bias, taps of a convolution, A of a delta rule, or logits of
-                                        * attention sinks */
+    const float *vector;               /* values of `tensor` if it is a vector: norm weight, bias, taps of a
+                                        * convolution, A of a delta rule, logits of attention sinks, a factor, signs of
+                                        * a rotation, or a route's `choice` */
     bool releases_pages;               /* look-up in a large table: pages outside the tiles [kept_begin, kept_end) are
                                         * released */
     uint32_t kept_begin, kept_end;     /* tiles of that table that a matrix reads */
@@ -65,8 +66,8 @@ struct whit_exec_step {
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
     const whit_exec_parts *parts; /* NULL if the tensor has no corrections */
-    /* The columns that this rank computes of a split step; for a delta rule the value heads, even if the plan is not
-     * split. */
+    /* The columns that this rank computes of a split step. Without a split, set only for a delta rule (value heads) and
+     * for rescoring (rows of the head's matrix). */
     whit_columns columns;
     whit_columns channels[WHIT_SPLIT_RANGES]; /* convolution: the channels that this process computes */
     uint32_t tile_begin;                      /* number of the first tile of `tensor` that this rank computes */
@@ -128,7 +129,7 @@ static inline float *whit_exec_row_of(const whit_exec_step *step, const whit_exe
 {
     return (float *)(void *)slot + ((size_t)exec->first_row[step->rows] + r) * stride;
 }
-/* Returns the batch row of row r of a step's row set. */
+/* Returns the batch row of row r of a step on batch rows or selected rows. */
 static inline uint32_t whit_exec_batch_row(const whit_exec_step *step, const whit_exec *exec, uint32_t r)
 {
     return step->rows == WHIT_ROWS_SELECTED ? exec->batch->selected[r] : r;
@@ -200,7 +201,7 @@ void whit_exec_run_gather_phase(whit_exec *exec, const whit_exec_phase *phase, u
  * same rows. */
 void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                        const whit_acts *x, uint32_t begin, uint32_t end, float *y);
-/* Prefetches the data of a matrix's corrections while its product is computed; does nothing if there are many rows. */
+/* Prefetches the data of a matrix's corrections while its product is computed; does nothing for more than 8 rows. */
 void whit_exec_prefetch_corrections(const whit_exec_step *step, const whit_exec *exec, uint32_t worker,
                                     whit_exec_rows rows, uint32_t begin, uint32_t end);
 void whit_exec_find_parts(const whit_tensor *w, whit_exec_parts *parts);
@@ -229,9 +230,9 @@ typedef struct whit_exec_converted {
     } of[WHIT_EXEC_CONVERTED_GROUPS];
 } whit_exec_converted;
 
-/* Computes attention for (KV head, query block) pairs. If the threads would have too few pairs, as in decoding, groups
- * of positions are partitioned instead (split-KV, as in flash decoding). Partial results are then merged in ascending
- * order, so that the operations and their order are the same. */
+/* Computes attention for items [begin, end), which are (KV head, query block) pairs. If there is only one query block,
+ * as in decoding, whit_exec_run_heads_phase may partition groups of positions instead (split-KV, as in flash decoding)
+ * and merge the partial results in ascending order, so that the operations and their order are the same. */
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 whit_exec_ready_fn whit_exec_ready, whit_exec_ready_rotated;
 

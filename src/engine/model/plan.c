@@ -162,8 +162,8 @@ static bool same_spec(const whit_acts_spec *a, const whit_acts_spec *b)
     return a->kind == b->kind && a->group == b->group && a->step == b->step && a->scale == b->scale;
 }
 
-/* Returns the value `input`, converted to the activation format that the node's matrix reads. The step that converts it
- * is emitted unless a step from number `since` on does so. */
+/* Returns the value `input`, converted to the activation format that the node's matrix reads; `input` itself if that is
+ * f32. The step that converts it is emitted unless a step from number `since` on does so. */
 static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t input, uint32_t since)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
@@ -384,7 +384,7 @@ static void make_phases(struct compiler *c)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- compiling and printing ----------------------------------------------------------------- */
 
 /* Refuses a range of nodes that begins within a layer's experts: rows of experts need a dispatch in the same pass. */
 static whit_status check_external(const whit_plan *plan, whit_error *error)

@@ -79,7 +79,8 @@ typedef struct whit_plan_step {
     uint8_t gate; /* whit_gate, whit_activation or whit_row_index, as in whit_node */
     uint16_t layer;
     uint8_t rows;      /* whit_row_set of the step's rows */
-    uint32_t number;   /* index of the step in the plan; a fused step has the number of its first step */
+    uint32_t number;   /* index of the step in the plan; a fused step has the number of its first step, but ROPE_ATTEND
+                        * that of the attention */
     uint32_t input[3]; /* numbers of plan values; 0: no value */
     uint32_t output;
     uint32_t acts;  /* fused norm: plan value of the activations that the step writes */
@@ -89,7 +90,8 @@ typedef struct whit_plan_step {
                      * absent */
     uint32_t head_dim, rotary, window;
     uint32_t rope;                                    /* rotation: index of the RoPE table */
-    uint32_t n_taps, n_heads, n_key_heads, value_dim; /* parameters of a convolution or a delta rule */
+    uint32_t n_taps, n_heads, n_key_heads, value_dim; /* parameters of a convolution or a delta rule; split plan:
+                                                       * n_key_heads of attention is its number of KV heads */
     bool is_silu;
     bool is_inverse;            /* Hadamard: the inverse transform */
     bool is_grouped;            /* delta rule: order of value heads (kernels/delta.h) */
@@ -98,7 +100,8 @@ typedef struct whit_plan_step {
                                  * appended */
     bool only_above;            /* clamp: no lower limit */
     uint8_t route;              /* route: whit_route_flag bits */
-    uint32_t n_experts, n_used; /* route and the steps that read its result: number of experts, number used per token */
+    uint32_t n_experts, n_used; /* route, dispatch, expert matrices, combine: number of experts, number used per
+                                 * token */
     float added;                /* route: added to the sum that the chosen scores are divided by */
     float constant;
     bool is_split;    /* the step computes only this rank's columns */
@@ -133,7 +136,8 @@ typedef struct whit_plan_value {
     uint8_t rows;        /* whit_row_set */
     uint32_t n_reads;    /* number of step inputs that read the value */
     bool kept;           /* the value's slot is not used for other values, and is valid until the end of a step */
-    bool external;       /* the caller writes the value: it is an input of a range of nodes, or GIVEN */
+    bool external;       /* the caller writes the value, because no compiled node computes it (in a range of nodes, or
+                          * GIVEN) */
     /* split over ranks: number of units, columns per unit (the last may have fewer); n_units 0: every rank computes all
      * columns */
     uint32_t n_units, unit_cols;
@@ -173,7 +177,8 @@ typedef struct whit_plan {
     uint32_t n_slots;
     uint32_t output, hidden;    /* plan values of graph->output and graph->vector; 0 if the plan does not compute
                                  * them */
-    uint32_t n_experts, n_used; /* number of experts in a layer, and number that a token uses; 0: no experts */
+    uint32_t n_experts, n_used; /* number of experts in a layer, and number that a token uses; 0: the graph has no
+                                 * route */
 } whit_plan;
 
 /* Compiles a graph. Its resolver must still be valid, because tensor types are read from it. On failure the plan is

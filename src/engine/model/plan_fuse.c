@@ -44,7 +44,7 @@ static void drop_step(struct fuser *f, const whit_plan_step *step)
     f->is_gone[step - f->plan->steps] = true;
 }
 
-/* ---- products -------------------------------------------------------------------------------- */
+/* ---- fusing products ------------------------------------------------------------------------- */
 
 /* Fuses two matrices that form a phase of their own with the gate step that follows: gate(x first) * (x second).
  * Returns false if that is not possible. */
@@ -90,10 +90,10 @@ static void fuse_linear(struct fuser *f, const whit_plan_phase *phase, whit_plan
         fuse_added(f, phase, step);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- fusing steps on rows -------------------------------------------------------------------- */
 
-/* Returns whether steps i and i + 1 are a norm of whole rows and the int8 activations of its output; `end` is the end
- * of their phase. */
+/* Returns whether steps i and i + 1 are a norm of whole rows with a weight, and the conversion of its output, which no
+ * other step reads, to int8 activations; `end` is the end of their phase. */
 static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
 {
     if (i + 1 >= end) return false;
@@ -109,8 +109,8 @@ static bool is_row_source(uint8_t gate)
     return gate == WHIT_GATE_SILU || gate == WHIT_GATE_RELU2;
 }
 
-/* Fuses step i with the norm and the activations that follow, into `step`, which is the schedule's copy of step i. Step
- * i is the norm itself, or an addition or gate directly before it. */
+/* Fuses step i with the norm and the activations that follow, into `step`, which is the schedule's copy of step i; does
+ * nothing if that is not possible. Step i is the norm itself, or an addition or gate directly before it. */
 static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step *step)
 {
     const whit_plan_step *norm = &f->plan->steps[i];
@@ -145,7 +145,7 @@ static const whit_plan_step *rope_of(const struct fuser *f, const whit_plan_step
     return rope;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- building a schedule --------------------------------------------------------------------- */
 
 static void fuse_step(struct fuser *f, const whit_plan_phase *phase, uint32_t i, whit_plan_step *step)
 {

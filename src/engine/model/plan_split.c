@@ -123,7 +123,8 @@ static bool reads_value(const whit_plan_step *step, uint32_t value)
     return step->input[0] == value || step->input[1] == value || step->input[2] == value;
 }
 
-/* Returns whether a step computes each element of its output from the elements of the same column. */
+/* Returns whether a step computes each element of its output from the elements of the same column of its inputs, apart
+ * from a second input that it reads in whole rows (whit_split_reads_row). */
 static bool is_elementwise(const whit_plan_step *step)
 {
     switch (step->op) {
@@ -313,8 +314,8 @@ static void split_linear(struct splitter *s, uint32_t i, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Splits the conversion of split rows to activations if a rank's columns are whole groups; otherwise gathers the rows
- * first. */
+/* Splits the conversion of split rows to activations if these are int8 with a scale per group and a rank's columns are
+ * whole groups; otherwise gathers the rows first. */
 static void split_acts(struct splitter *s, whit_plan_step *step)
 {
     const whit_plan_value *input = value_of(s, step->input[0]);
@@ -377,7 +378,7 @@ static void split_columns(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Splits a convolution: by a delta rule's channels if its input has only these, else by columns. */
+/* Splits a convolution: by a delta rule's channels if its input has only these, else like any step on columns. */
 static void split_convolution(struct splitter *s, whit_plan_step *step)
 {
     if (s->parts[step->input[0]] != HAS_CHANNELS) {

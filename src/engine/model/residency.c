@@ -17,8 +17,8 @@ struct layer_experts {
 struct whit_residency {
     const whit_allocator *allocator;
     uint32_t n_layers, n_experts, n_units;
-    /* The unit evicted last. Pages of it that the system has missed are released when the next unit is evicted;
-     * n_units: no such unit. */
+    /* The unit evicted last. Its pages that stayed in memory are released when the next unit is evicted; n_units: no
+     * such unit. */
     uint32_t last_given;
     struct layer_experts *layers; /* (n_layers) experts of each layer */
     uint32_t *newer, *older;      /* (n_units + 1) neighbours of each unit in the ring */
@@ -26,7 +26,7 @@ struct whit_residency {
     whit_expert_counts counts;
 };
 
-/* ---- matrices -------------------------------------------------------------------------------- */
+/* ---- matrices of experts --------------------------------------------------------------------- */
 
 /* Calls `hint` for the memory of each part of an expert's matrices. */
 static void hint_unit(const whit_residency *r, uint32_t unit, void (*hint)(const void *begin, size_t size_bytes))
@@ -97,7 +97,7 @@ void whit_residency_close(whit_residency *r)
     whit_free(a, r, sizeof *r);
 }
 
-/* ---- the ring -------------------------------------------------------------------------------- */
+/* ---- the ring of units ----------------------------------------------------------------------- */
 
 static void take_out(whit_residency *r, uint32_t unit)
 {
