@@ -61,7 +61,7 @@ bool whit_import_hf_is_of_experts(const whit_json *json, uint32_t key)
     return false;
 }
 
-/* Reads the first field of `names` that is present; *value is unchanged if none is. */
+/* Reads the first field of `names` that is present; *value is unchanged if all are absent. */
 static whit_status read_first(const whit_hf_document *config, const char *const names[3], uint32_t *value,
                               whit_error *error)
 {

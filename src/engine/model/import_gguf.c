@@ -136,7 +136,8 @@ static whit_status add_linear_factors(whit_source *source, struct whit_gguf_impo
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* Copies texts and numbers of the keys general.* to the metadata, so that `inspect` can show the model's origin. */
+/* Writes the pooling, and copies texts and integers of the keys general.* to the metadata, so that `inspect` can show
+ * the model's origin. */
 static whit_status write_metadata(const whit_source *source, whit_ndf_writer *writer, whit_error *error)
 {
     const struct whit_gguf_importer *importer = source->importer;

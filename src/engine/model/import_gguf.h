@@ -44,8 +44,8 @@ typedef struct whit_gguf_architecture {
     bool is_encoder; /* tokens attend to both sides */
     uint8_t gate;
     uint32_t no_rope_interval; /* every n-th layer is without RoPE; 0: all layers have RoPE */
-    uint32_t full_interval;    /* if there is a window, every n-th layer does not use it and attends to all positions;
-                                * 0: all layers use it */
+    uint32_t full_interval;    /* if there is a window and no key says which layers have it: every n-th layer does not,
+                                * and attends to all positions; 0: all layers have it */
     /* theta of layers with a window if no key states it; 0: theta of the other layers */
     double local_theta;
     uint8_t experts;                   /* whit_gguf_experts */

@@ -167,8 +167,8 @@ static whit_status finish_lfm2(const whit_gguf_keys *k, whit_config *c)
     return whit_import_set_kinds(c, of, k->path, k->error);
 }
 
-/* Sets the router of LFM2's experts: the sigmoid and the divisor of scores follow from the architecture; keys may also
- * state the sigmoid. */
+/* Sets the router of LFM2's experts: the sigmoid, the bias for the choice and the number added to the divisor of scores
+ * follow from the architecture; keys may also state the sigmoid. */
 static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
 {
     c->router_sigmoid = c->router_bias = true;
@@ -266,7 +266,7 @@ static whit_status finish_qwen3next(const whit_gguf_keys *k, whit_config *c)
     return WHIT_OK;
 }
 
-/* ---- all -------------------------------------------------------------------------------------- */
+/* ---- all architectures ------------------------------------------------------------------------ */
 
 static const whit_gguf_architecture architectures[] = {
     {"llama", "llama", .permuted = true},

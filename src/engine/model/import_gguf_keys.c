@@ -39,7 +39,7 @@ static const char *const used[] = {
     "rope.scaling.yarn_log_multiplier",
 };
 
-/* Suffixes of keys that cannot change a logit. */
+/* Suffixes of keys that cannot change a logit, except in architectures whose own tables list them. */
 static const char *const harmless[] = {
     "attention.layer_norm_epsilon",
     "rope.scaling.finetuned",
@@ -125,8 +125,8 @@ static bool is_of_family(const whit_gguf_architecture *architecture, const char 
     return false;
 }
 
-/* Returns whether a key is allowed in the file. Outside the architecture's namespace, texts only describe the model and
- * are allowed. */
+/* Returns whether a key is allowed in the file: its value is 0, false or empty, the importer reads it, it has no
+ * effect, or it is outside the architecture's namespace and only describes the model, as texts do. */
 static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture *architecture)
 {
     size_t n = 0;

@@ -54,9 +54,9 @@ static whit_status read_long(const whit_gguf_keys *k, const whit_config *c, whit
     return whit_gguf_key_f64(k, "rope.scaling.attn_factor", &rope->magnitude);
 }
 
-/* Reads the scaling that keys state: linear (also if a factor has no type), yarn or long RoPE; other types are refused
- * and never guessed. If both keys for the factor are present, rope.scaling.factor is used; a factor of 0 means no
- * scaling. */
+/* Reads the scaling: long RoPE if its tensors are present, whatever the keys say; else the scaling that keys state,
+ * linear (also if a factor has no type) or yarn. Other types are refused and never guessed. If both keys for the factor
+ * are present, rope.scaling.factor is used; a linear factor of 0 or 1 means no scaling. */
 static whit_status read_scaling(const whit_gguf_keys *k, const whit_config *c, whit_rope *rope)
 {
     const char *kind = NULL;

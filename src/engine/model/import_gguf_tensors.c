@@ -131,7 +131,7 @@ bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary)
     return row != NULL;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- reading rows --------------------------------------------------------------------------- */
 
 static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
@@ -194,15 +194,15 @@ static void drop_pages(const whit_source_tensor *tensor)
     whit_map_drop(&import->importer->gguf->files[file->file].map, file->data, file->size_bytes);
 }
 
-/* ---- types ---------------------------------------------------------------------------------- */
+/* ---- types of matrices ---------------------------------------------------------------------- */
 
 static bool is_projection(const char *name)
 {
     return strncmp(name, "layers.", 7) == 0;
 }
 
-/* Sets the type of a matrix, and whether it reads W1.58A8 activations (docs/dev/format.md, "Activations"). It does for
- * I2_S in every architecture; in BitNet architectures also for TQ types and ternary floats. */
+/* Sets the type of a matrix, and whether it reads W1.58A8 activations (docs/dev/format.md, "Activations"). Only ternary
+ * matrices of layers do: those stored as I2_S in every architecture, all in BitNet architectures. */
 static whit_status matrix_type(const whit_gguf_architecture *architecture, struct whit_gguf_import *import,
                                whit_source_tensor *tensor, whit_error *error)
 {

@@ -23,7 +23,7 @@ struct whit_hf_importer;
 
 /* Describes the experts of a class: defaults of absent fields, and properties that are fixed in the class's code. */
 typedef struct whit_hf_experts {
-    bool is_optional;   /* some models of the class have no experts */
+    bool is_optional;   /* the model has experts only if the field enable_moe_block is true */
     bool zero_is_dense; /* num_experts 0 means that the model has no experts */
     bool is_beside;     /* the feed-forward part is used in addition to the experts */
     bool is_sigmoid;
@@ -39,7 +39,7 @@ typedef struct whit_hf_experts {
 
 /* Describes a model class of transformers, including the defaults that its code gives to absent fields. */
 typedef struct whit_hf_class {
-    const char *name; /* name in "architectures", without "ForCausalLM" */
+    const char *name; /* name in "architectures", without "ForCausalLM", "TextModel" or "Model" at its end */
     const char *type; /* value of "model_type" */
     const char *family;
     bool bitnet; /* ternary matrices stored as floats are W1.58A8 (int8 activations per token) */
@@ -67,8 +67,8 @@ typedef struct whit_hf_class {
     bool norms_add_one;         /* norms multiply by 1 + w */
     bool norm_after_rope;
     bool no_rope_in_full;              /* layers that attend to all positions do not have RoPE */
-    uint32_t no_rope_interval;         /* every n-th layer is without RoPE if no_rope_layers is absent; 0: all layers
-                                        * have RoPE */
+    uint32_t no_rope_interval;         /* default of no_rope_layer_interval: every n-th layer is without RoPE if
+                                        * no_rope_layers is absent; 0: all layers have RoPE */
     uint32_t full_interval;            /* if layer_types is absent, every n-th layer attends to all positions; 0: the
                                         * class has no such rule */
     const char *full_interval_field;   /* name of the field that may override full_interval; NULL: no such field */
@@ -117,11 +117,11 @@ struct whit_hf_import {
     const struct whit_hf_importer *importer;
     const whit_safetensor *file;
     whit_safetensor flat;       /* the file's tensor with its first two dimensions merged */
-    whit_ggml_view view;        /* weights stored as floats */
+    whit_ggml_view view;        /* weights stored as floats, or scales of rows (row_alpha) */
     float inverse;              /* 1 / scale, for float weights that are rounded to ternary */
     whit_packed_ternary packed; /* weights stored as U8, packed ternary codes */
     whit_hf_packed matrix;      /* weights packed in 32-bit words, or stored as floats of eight bits */
-    const int8_t *codes;        /* weights stored as I8, row-major, or the blocks of MXFP4 */
+    const int8_t *codes;        /* weights stored as I8 or as 2-bit codes, row-major, or the blocks of MXFP4 */
     const uint8_t *scales;      /* scales of MXFP4, one byte per block */
     float *values;              /* (n_values) a vector that the importer has computed; NULL: elements are read from the
                                  * file */

@@ -117,8 +117,8 @@ static const whit_import_number granite_numbers[] = {
         "conv.out_proj.weight", "conv_o", .is_projection = true                                                        \
     }
 static const whit_import_name lfm2_names[] = {LFM2_NAMES, {NULL}};
-/* Lists fields of LFM2 in addition to the common ones: they repeat other fields, are used only to initialise weights,
- * or have only one known value. */
+/* Lists fields of LFM2 in addition to the common ones. finish_lfm2 reads some of them; the others repeat fields, are
+ * used only to initialise weights, or have only one known value. */
 static const char *const lfm2_fields[] = {"block_auto_adjust_ff_dim",
                                           "block_dim",
                                           "block_ff_dim",

@@ -260,7 +260,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     return WHIT_OK;
 }
 
-/* ---- all fields ----------------------------------------------------------------------------- */
+/* ---- switches, and the whole configuration -------------------------------------------------- */
 
 static whit_status read_switches(struct whit_hf_importer *importer, whit_config *c, whit_error *error)
 {

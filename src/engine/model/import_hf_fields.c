@@ -276,8 +276,7 @@ static bool same_value(const whit_json *json, uint32_t a, uint32_t b)
     return x && y && i == n_a && j == n_b;
 }
 
-/* Refuses a field outside text_config that contradicts the same field inside it, because only the fields inside are
- * read. */
+/* Refuses a field that is read from text_config, but occurs outside it with another value or only there. */
 static whit_status check_outer(const struct whit_hf_importer *importer, uint32_t key, whit_error *error)
 {
     static const char *const common[] = {"architectures", "model_type", "quantization", "quantization_config",

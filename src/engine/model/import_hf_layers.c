@@ -59,7 +59,8 @@ static whit_status read_windows(const struct whit_hf_importer *importer, const w
     return WHIT_OK;
 }
 
-/* Reads which layers have RoPE into `turns`: 1 with RoPE, 0 without, as in no_rope_layers. */
+/* Reads which layers have RoPE into `turns`: 1 with RoPE, 0 without, as in no_rope_layers. All have it if the class has
+ * no no_rope_interval. */
 static whit_status read_turning(const struct whit_hf_importer *importer, const whit_config *c,
                                 uint8_t turns[WHIT_MAX_LAYERS], whit_error *error)
 {

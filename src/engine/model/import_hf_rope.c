@@ -82,8 +82,7 @@ static bool is_idle(const struct reading *r, uint32_t key)
         whit_json_f64(json, key + 1, &number) && number == 1;
 }
 
-/* Refuses fields that the kind of scaling does not define, because every defined field of a scaling changes the
- * result. */
+/* Refuses fields that the kind of scaling does not define, because an unknown field may change the result. */
 static whit_status check_fields(const struct reading *r, uint32_t node)
 {
     static const char *const always[] = {"type", "rope_type", "rope_theta"};
@@ -201,7 +200,7 @@ static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
     return WHIT_OK;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- numbers of a scaling -------------------------------------------------------------------- */
 
 /* Rounds to float32, as GGUF files store numbers, so that the same model from either source is equal. */
 static double as_float(double x)
@@ -292,7 +291,7 @@ static whit_status read_table(struct reading *r, whit_rope *rope)
     return WHIT_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- all tables ------------------------------------------------------------------------------ */
 
 /* Reads the number of rotated dimensions of a head: a share of the head size, rounded down to an even number. */
 static whit_status read_dims(const struct reading *r, uint32_t *dims)

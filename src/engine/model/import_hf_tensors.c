@@ -175,7 +175,7 @@ static void canonical_name(const whit_import_name *row, uint32_t layer, char our
         snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, row->ours);
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- reading rows --------------------------------------------------------------------------- */
 
 static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
@@ -583,7 +583,7 @@ static whit_status add_projection(const struct reading *r, struct whit_hf_import
     return float_projection(r, import, tensor);
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+/* ---- all tensors ---------------------------------------------------------------------------- */
 
 /* Prepares the weights of a convolution, (channels, 1, taps) or (channels, taps). */
 static whit_status add_taps(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
@@ -701,8 +701,8 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
     return WHIT_OK;
 }
 
-/* Holds the tensor of the embedding or of the head; `file` is NULL if the folder does not contain it. file_name: as
- * add_tensor expects it. */
+/* Holds the tensor of the embedding or of the head; `file` is NULL if the folder does not contain it. file_name: name
+ * of the tensor, as in struct reading. */
 struct ending {
     const whit_safetensor *file;
     char file_name[128];
@@ -788,7 +788,7 @@ static void find_draft_block(const struct whit_hf_importer *importer, whit_confi
     config->n_draft_layers = whit_safetensors_find(importer->hf->weights, name) != NULL;
 }
 
-/* Adds the matrices of the dense layers after pooling, which are stored in separate files. */
+/* Adds the matrices of the Dense modules that modules.json lists, which are stored in separate files. */
 static whit_status add_dense(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
 {
     for (uint32_t i = 0; i < importer->modules.n_dense; i++) {

@@ -171,7 +171,7 @@ static whit_status pattern_value(const struct importer *im, const char *field, c
     return WHIT_OK;
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names of tensors ----------------------------------------------------------------------- */
 
 static const struct projection {
     const char *theirs, *ours;
@@ -339,7 +339,7 @@ static whit_status add_factors(struct importer *im)
     return WHIT_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the whole folder ----------------------------------------------------------------------- */
 
 static bool join_path(whit_buf *path, const char *folder, const char *name)
 {

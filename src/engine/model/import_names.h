@@ -49,7 +49,8 @@ typedef enum whit_import_form {
 } whit_import_form;
 
 /* Names what part of a tensor is ordered by the value heads of a delta rule. Hugging Face folders group value heads by
- * key head; our order, which is also that of GGUF, is tiled: value head j uses key head j mod n_key_heads. */
+ * key head; our order (unless delta_grouped), which is also that of GGUF, is tiled: value head j uses key head j mod
+ * n_key_heads. */
 typedef enum whit_import_order {
     WHIT_IMPORT_UNORDERED,
     WHIT_IMPORT_MIXED,   /* the rows after those of queries and keys, value_dim rows per head */
@@ -94,13 +95,14 @@ bool whit_import_expert(const char *name, char pattern[96], uint32_t *expert);
  * an earlier layer uses neither matrices of keys and values nor a norm of keys. */
 bool whit_import_is_unused(const whit_config *config, uint32_t layer, const char *ours);
 
-/* Restricts a tensor, which has all rows of the file's tensor, to the part that `rows` names; the sizes are those of
- * the layer. */
+/* Restricts a tensor, which has all rows of the file's tensor, to the rows or columns that `rows` names; the sizes are
+ * those of the layer. Returns WHIT_ERROR_FORMAT if the file's tensor has another number of rows than they need. */
 whit_status whit_import_split(const whit_source *source, whit_source_tensor *tensor, uint32_t layer, uint8_t rows,
                               whit_error *error);
 
-/* Declares that a tensor of the file has its value heads grouped by key head, as in Hugging Face folders. Returns
- * WHIT_ERROR_FORMAT if its sizes do not match. */
+/* Declares that the part of a file's tensor that `order` names has its value heads grouped by key head, as in Hugging
+ * Face folders; does nothing if each key head has only one. Returns WHIT_ERROR_FORMAT if the tensor's sizes do not
+ * match. */
 whit_status whit_import_order_heads(const whit_source *source, whit_source_tensor *tensor, uint8_t order,
                                     whit_error *error);
 

@@ -10,7 +10,7 @@
 
 /* ---- GGUF -------------------------------------------------------------------------------------- */
 
-/* Returns the number of rows of a matrix in the file; 0 if it is absent. */
+/* Returns the number of rows of a matrix in the file; 0 if it is absent or has another number of dimensions than 2. */
 static uint32_t rows_of(const whit_gguf *gguf, const char *name)
 {
     const whit_gguf_tensor *tensor = whit_gguf_find_tensor(gguf, name);
