@@ -170,7 +170,7 @@ void whit_adapter_unbind(whit_adapter_weights *weights)
     *weights = (whit_adapter_weights){0};
 }
 
-/* ---- making one ----------------------------------------------------------------------------- */
+/* ---- building an image ---------------------------------------------------------------------- */
 
 /* Rounds a factor to int8 and appends its codes and scales to the image; sets *codes and *scales to their offsets. */
 static whit_status append_factor(const float *values, uint32_t n_rows, uint32_t n_cols, whit_buf *out, uint64_t *codes,

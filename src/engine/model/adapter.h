@@ -27,7 +27,8 @@ typedef struct whit_adapter_view {
     uint32_t max_rank;
 } whit_adapter_view;
 
-/* Checks an image (64-byte aligned): bounds, order of names, types and lengths. `place` begins the error line. */
+/* Checks an image (64-byte aligned): header, metadata, bounds, order of names, ranks and shapes. `place` begins the
+ * error line. */
 whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *place, whit_adapter_view *view,
                                whit_error *error);
 /* Returns pair i < n_pairs, in the order of names. */
@@ -44,13 +45,14 @@ typedef struct whit_adapter_weights {
     const whit_allocator *allocator;
 } whit_adapter_weights;
 
-/* Finds the model's tensor for each pair. Refuses an adapter of another model (by identity), and pairs for which the
- * model has no matrix of that name and shape. `weights` points into the image. */
+/* Finds the model's tensor for each pair. Refuses an adapter of another model (by identity), models with rotated
+ * matrices, and pairs for which the model has no matrix of that name and shape that adapters may change. `weights`
+ * points into the image. */
 whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *model, const char *place,
                               const whit_allocator *allocator, whit_adapter_weights *weights, whit_error *error);
 void whit_adapter_unbind(whit_adapter_weights *weights);
 
-/* ---- making one ---- */
+/* ---- building an image ---- */
 
 /* Holds one pair of factors as floats; `b` is already multiplied by alpha / rank. */
 typedef struct whit_adapter_floats {

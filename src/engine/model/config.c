@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Lists the fields of the configuration that are stored in files: key, offset, type. */
+/* Lists the numbers and switches of the configuration that are stored in files: key, offset, type. */
 enum field_kind { FIELD_U32, FIELD_U8, FIELD_BOOL, FIELD_F64 };
 static const struct field {
     const char *key;
@@ -192,8 +192,8 @@ bool whit_config_is_extended(const whit_config *config)
 
 whit_status whit_config_check(const whit_config *c, const char *path, whit_error *error)
 {
-    /* These bounds are far above any model, so that the products below fit 32 bits and a file cannot demand absurd
-     * work. Widths are bounded by the kernels' int32 sums (docs/dev/numerics.md). */
+    /* These bounds are far above any model, so that a file cannot demand absurd work. Widths are bounded by the
+     * kernels' int32 sums (docs/dev/numerics.md). */
     const struct {
         const char *name;
         uint32_t value, least, most;

@@ -57,7 +57,8 @@ typedef struct whit_rope {
     uint8_t scaling;       /* whit_rope_scaling */
     bool has_factors;      /* frequencies are also divided by tensor "rope_factors" (dims / 2) */
     bool rounds;           /* yarn: the ends of the ramp are rounded to integers */
-    double factor, length; /* factor: divisor of frequencies; length: context before scaling, in tokens */
+    double factor, length; /* factor: divisor of frequencies (LINEAR, YARN), or growth of theta (DYNAMIC); length:
+                            * context before scaling, in tokens (0 for PLAIN and LINEAR) */
     /* yarn: frequencies of pairs with more than beta_fast turns in `length` are unchanged; those with fewer than
      * beta_slow turns are divided by `factor` */
     double beta_fast, beta_slow;
@@ -82,9 +83,9 @@ typedef struct whit_config {
     bool attn_bias;    /* the matrices of q, k and v have biases */
     bool out_bias;     /* attention's output matrix o has a bias */
     bool ffn_bias;     /* the feed-forward matrices gate, up and down have biases */
-    bool qk_norm;      /* RMSNorm over each head of q and k, before RoPE */
+    bool qk_norm;      /* RMSNorm over each head of q and k, before RoPE (but see norm_after_rope) */
     bool sub_norm;     /* BitNet: additional norms before o and before down */
-    bool rope_factors; /* tensor "rope_factors" divides the frequencies */
+    bool rope_factors; /* tensor "rope_factors" divides the frequencies; used if n_ropes is 0 */
     double norm_eps;
     double rope_theta;
     /* Optional numbers are 0 if absent; files omit zeros. */
@@ -127,7 +128,8 @@ typedef struct whit_config {
     double router_norm_eps; /* added to the sum that router_norm divides by */
     double router_scale;    /* factor of the scores; 0 stands for 1 */
     bool expert_bias;       /* the router and the experts' matrices have biases */
-    double gate_limit;      /* gates are limited to at most this, gated values to [-this, this]; 0: no limit */
+    double gate_limit;      /* gates are limited to at most this, the values that they multiply to [-this, this]; 0: no
+                             * limit */
     /* tensor "sinks" has one logit per head, which is one more summand in the softmax of attention, without a value */
     bool attn_sinks;
     bool input_norms;          /* each projection has its own norm of the input */
@@ -158,14 +160,16 @@ typedef struct whit_config {
     const char *program;
 } whit_config;
 
-/* Returns the kind of a layer; if the configuration has no kinds, a kind made from the scalar fields. */
+/* Returns the kind of a layer; if the configuration has no kinds, a kind made from the scalar fields. The draft layer,
+ * number n_layers, has the kind of the last layer with attention. */
 whit_layer_kind whit_config_kind(const whit_config *config, uint32_t layer);
 /* Reads one field of a kind, given by its name in the struct; returns false if there is no such field. */
 bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_t *value);
 /* Return the number of RoPE tables, at least 1, and RoPE table i. */
 uint32_t whit_config_n_ropes(const whit_config *config);
 whit_rope whit_config_rope(const whit_config *config, uint32_t i);
-/* Sets an optional number by its name; returns false if no optional number has that name. */
+/* Sets an optional number by its name; a value that an integer field cannot represent becomes 0. Returns false if no
+ * optional number has that name. */
 bool whit_config_set_number(whit_config *config, const char *name, double value);
 /* Gives a layer a kind, which is added if it is new; more than eight kinds are refused. Importers call
  * whit_config_settle_kinds after the last layer: it sets the scalar fields to the largest values of the kinds. It
@@ -192,8 +196,8 @@ whit_status whit_config_load_layers(const whit_table *table, const char *path, w
 void whit_config_save_layers(const whit_config *config, whit_table_builder *table);
 whit_status whit_config_check_layers(const whit_config *config, const char *path, whit_error *error);
 
-/* Refuses configurations that no graph can run: sizes that are zero or absurdly large, a number of heads that is not a
- * multiple of the number of KV heads, an odd rope_dim. */
+/* Refuses configurations with a field out of range: sizes that are zero or absurdly large, a number of heads that is
+ * not a multiple of the number of KV heads, an odd rope_dim, invalid kinds of layers or RoPE tables, and others. */
 whit_status whit_config_check(const whit_config *config, const char *path, whit_error *error);
 
 whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_error *error);

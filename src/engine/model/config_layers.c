@@ -109,7 +109,7 @@ whit_rope whit_config_rope(const whit_config *c, uint32_t i)
     return (whit_rope){.theta = c->rope_theta, .dims = c->rope_dim, .has_factors = c->rope_factors, .magnitude = 1};
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- loading and saving ---------------------------------------------------------------------- */
 
 /* Converts a number of a row to an integer; returns false unless it is an integer from 0 to `most`. */
 static bool as_count(double number, uint32_t most, uint32_t *count)

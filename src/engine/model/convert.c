@@ -48,8 +48,8 @@ struct job {
     whit_pool *pool;
     uint32_t *order; /* indices of source tensors, in the order in which a pass reads them */
     uint32_t n;
-    whit_tensor_type *types;      /* type of each source tensor in the output file */
-    whit_convert_change *changes; /* change of each source tensor; all zero if it does not change */
+    whit_tensor_type *types;      /* type in the output file, by index in `order` */
+    whit_convert_change *changes; /* change of the tensor, by index in `order`; all zero if it does not change */
     uint32_t *declared;
     uint64_t done_elems, all_elems;
     whit_error *error;
@@ -97,7 +97,7 @@ static whit_status find_order(struct job *job)
     return status;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- buffers of rows ------------------------------------------------------------------------ */
 
 struct rows_buffer {
     whit_rows rows;
@@ -136,7 +136,7 @@ static void free_rows(const whit_allocator *a, uint32_t n, struct rows_buffer *b
     whit_free(a, buffer->rows.fields_u8, n * buffer->n_fields_u8);
 }
 
-/* ---- types ---------------------------------------------------------------------------------- */
+/* ---- types in the output file --------------------------------------------------------------- */
 
 static bool is_ternary(uint8_t codec)
 {
@@ -198,7 +198,7 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
     return type;
 }
 
-/* ---- one tensor ------------------------------------------------------------------------------ */
+/* ---- converting one tensor ------------------------------------------------------------------- */
 
 /* A tensor is converted in chunks of rows. In each round the threads share a loop over items: the slices of one chunk,
  * which are read and packed, and the digest and the writing of the previous chunk. The written bytes do not depend on
@@ -233,7 +233,7 @@ struct tensor_job {
     struct rows_buffer rows; /* (chunk_rows) rows of the target type; if rows_are_content, without buffers for
                               * elements */
     struct chunk chunks[2], *now, *before;
-    struct lossy_scratch *scratch; /* (workers) scratch of each worker; NULL if the conversion is lossless */
+    struct lossy_scratch *scratch; /* (workers) scratch of each worker; NULL unless `lossy` or `planes` */
     whit_hash digest;
     whit_buf later[WHIT_PART_COUNT]; /* buffers of the parts that follow the codes in the file */
 };
@@ -460,7 +460,7 @@ static whit_status convert_tensor(struct job *job, uint32_t i)
     return status;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- converting the model ------------------------------------------------------------------- */
 
 static whit_status declare_all(struct job *job)
 {

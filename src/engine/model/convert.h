@@ -23,8 +23,9 @@ typedef struct whit_convert_change {
 } whit_convert_change;
 
 typedef struct whit_convert_options {
-    /* Codec of ternary matrices: "t5", "t2", or "q2", which stores the same weights as two planes of signs with a = b;
-     * NULL: t5 if it can represent them, else t2. */
+    /* Codec of ternary matrices: "t5" (t2 for a matrix that t5 cannot represent); "t2"; "q2", which stores the same
+     * weights as two planes of signs with a = b (as NULL for a matrix that q2 cannot represent); NULL: t5 if it can
+     * represent them, else t2. */
     const char *ternary;
     const char *embd;    /* lossy: codec of the embedding (f32 f16 bf16 i8 i4); NULL: unchanged */
     const char *head;    /* lossy: codec of the head (those of `embd`, and i8s); also used for an embedding that is the

@@ -7,7 +7,8 @@
 #include "model/graph.h"
 
 /* Sets *block to the configuration of the model's draft block: its only layer has number config->n_layers, as in the
- * names of its tensors. Returns false if the model has no draft block, or lacks its tensors. */
+ * names of its tensors. Returns false if the model has no draft block, lacks its tensors, or has a program of its
+ * own. */
 bool whit_draft_block_config(const whit_config *config, const whit_resolver *resolver, whit_config *block);
 
 /* Calls `visit` with the index of every weight and bias in the graph of the draft block, -1 for an absent one; does

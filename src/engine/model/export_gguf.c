@@ -93,7 +93,8 @@ static bool is_float_kind(whit_ggml_kind kind)
     return kind == WHIT_GGML_F32 || kind == WHIT_GGML_F16 || kind == WHIT_GGML_BF16;
 }
 
-/* Returns our row that is stored as row `row` of the file: the inverse of whit_source_row. */
+/* Returns our row that is stored as row `row` of the file, as far as the order of RoPE pairs determines it (the inverse
+ * of this part of whit_source_row). */
 static uint32_t our_row(const struct export *e, const struct target *target, uint32_t row)
 {
     const whit_config *c = &e->source->config;
@@ -338,7 +339,7 @@ static void put_tensors(whit_gguf_writer *writer, const struct export *e)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- tensors and the whole file ------------------------------------------------------------- */
 
 static whit_status write_data(whit_gguf_writer *writer, struct export *e)
 {

@@ -9,8 +9,9 @@
 #include "tokenizer/image.h"
 
 typedef struct whit_export_options {
-    /* GGUF types for the layers' coded matrices (tq2_0, q2_k, ...), and for all float matrices (f16 bf16 f32). NULL:
-     * the smallest type that stores each coded matrix exactly; float matrices keep their types. */
+    /* GGUF types for coded matrices (tq2_0, q2_k, ...; an embedding or head that the type cannot store exactly gets
+     * q8_0, f16 or f32), and for all float matrices (f16 bf16 f32). NULL: a type that stores each coded matrix exactly;
+     * float matrices keep their types. */
     const char *coded, *floats;
     const char *name; /* general.name becomes the last part of this path; NULL: of the source's path */
     bool no_tokenizer;
@@ -34,9 +35,10 @@ whit_status whit_export_architecture(const whit_source *source, const char **arc
 /* Writes the keys of an architecture's configuration. */
 void whit_export_put_config(whit_gguf_writer *writer, const char *architecture, const whit_config *config);
 
-/* Writes a copy of the unsplit GGUF file that `like` was read from, in which the layers' matrices of `source` replace
- * those of the same type. *n_replaced: number of replaced tensors. Tensors of other types, and tensors whose columns
- * the importer reorders, keep their bytes. */
+/* Writes a copy of the unsplit GGUF file that `like` was read from, in which the layers' matrices of `source` with
+ * group scales replace those of the same type. *n_replaced: number of replaced tensors, at least 1. Tensors of other
+ * types, tensors whose columns the importer reorders, and tensors that the type cannot store exactly keep their
+ * bytes. */
 whit_status whit_export_gguf_like(const whit_source *source, const whit_source *like, const char *path,
                                   uint32_t *n_replaced, whit_error *error);
 

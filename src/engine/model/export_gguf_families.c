@@ -187,7 +187,7 @@ whit_status whit_export_architecture(const whit_source *source, const char **arc
     return check_layers(source, *architecture, error);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys of the configuration ---------------------------------------------------------------- */
 
 struct putting {
     whit_gguf_writer *writer;
@@ -270,8 +270,8 @@ static void put_rope(const struct putting *p, const whit_rope *rope)
     put_f32(p, "rope.scaling.yarn_beta_slow", rope->beta_slow);
 }
 
-/* Writes the keys that only Gemma 4 has: the sizes of heads and RoPE in layers with a window, the number of layers that
- * read the keys and values of other layers, the width of per-layer embeddings, and the cap of logits. */
+/* Writes the keys that only Gemma 4 has: which layers have a window, their sizes of heads and their RoPE, the number of
+ * layers that read the keys and values of other layers, the width of per-layer embeddings, and the cap of logits. */
 static void put_gemma4(const struct putting *p)
 {
     const whit_config *c = p->config;

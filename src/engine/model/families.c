@@ -61,8 +61,8 @@ enum {
 };
 
 /* Names and signatures of the functions: i integer, f float, t text, h value of the graph; the result's type follows
- * ":" (-: no result). If the first argument is an integer, it is the layer, or -1 outside layers. The comments list the
- * arguments. */
+ * ":" (-: no result). If the first argument is an integer, it is the layer, or -1 outside layers (except in `when`).
+ * The comments list the arguments. */
 const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_EMBED] = {"embed", "tti:h"},               /* name, table, rows */
     [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},       /* layer, name, x, weight, eps */
@@ -150,7 +150,8 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
     const struct builder *builder = user;
     whit_graph *g = builder->graph;
     whit_ref ref = 0;
-    /* Every integer argument is a layer, a size or a value number, so it must not be negative (a layer may be -1). */
+    /* No integer argument may be negative, because it is a layer, a size, a switch or the number of a value; only a
+     * layer may be -1. */
     for (const char *s = whit_family_functions[function].signature, *begin = s; *s != ':'; s++)
         if (*s == 'i' && (a[s - begin].i < -(s == begin) || a[s - begin].i > INT32_MAX))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a size or layer from 0 to 2^31 - 1",

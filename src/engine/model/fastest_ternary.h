@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 
-/* Holds the decoding speeds of both layouts of ternary codes, in weights per second. */
+/* Holds the speeds of multiplying by both layouts of ternary codes, in weights per second. */
 typedef struct whit_ternary_speeds {
     double t2, t5;
 } whit_ternary_speeds;

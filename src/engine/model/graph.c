@@ -490,7 +490,7 @@ whit_ref whit_graph_scale_by(whit_graph *graph, int layer, const char *name, whi
                      (whit_node){.op = WHIT_OP_SCALE_BY, .input = {x}, .weight = index, .bias = -1});
 }
 
-/* Adds an operation on two values, which must have the same width. */
+/* Adds an operation on two values, which must have the same width and row set. */
 static whit_ref join_values(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b, whit_node node)
 {
     uint32_t width = width_of(graph, a, name), other = width_of(graph, b, name);

@@ -24,7 +24,7 @@ typedef enum whit_op {
     WHIT_OP_ROPE,             /* rotates each head by RoPE */
     WHIT_OP_ATTENTION,        /* appends k and v to the layer's cache, and attends to earlier positions and its own, or
                                * to both sides */
-    WHIT_OP_GATE,             /* gate function of a, times b */
+    WHIT_OP_GATE,             /* whit_gate function of a and b */
     WHIT_OP_ADD,              /* a + b */
     WHIT_OP_SCALE,            /* x * constant */
     WHIT_OP_SELECT,           /* the rows whose outputs are requested */
@@ -58,8 +58,9 @@ typedef struct whit_node {
     whit_ref input[3];
     whit_ref output;
     int32_t weight;        /* index of a tensor in the resolver, -1 if absent */
-    int32_t bias;          /* index of a tensor in the resolver, -1 if absent */
-    uint32_t head_dim;     /* rope, attention: head size; norm: number of elements in a group with a common mean */
+    int32_t bias;          /* index of another tensor, -1 if absent: bias, dt of a delta rule, scales of a route */
+    uint32_t head_dim;     /* rope, attention: head size; norm: number of elements in a group with a common mean;
+                            * Hadamard: size of a block */
     uint32_t rotary;       /* rope: number of leading dimensions that are rotated */
     uint32_t first;        /* slice: index of its first element */
     uint32_t owner;        /* shared attention: the layer whose keys and values are read */
@@ -131,13 +132,15 @@ typedef struct whit_graph {
     uint32_t n_nodes, capacity_nodes;
     whit_graph_value *values; /* value v is values[v - 1] */
     uint32_t n_values, capacity_values;
-    whit_ref output; /* the logits; 0: the program only makes vectors */
+    whit_ref output; /* the logits; 0: whit_graph_output was not called, as in programs that only make vectors */
     whit_ref hidden; /* the input of the head */
-    /* the value from which vectors are pooled; the head's input if the program declares no other */
+    /* the value from which vectors are pooled; whit_graph_finish sets it to `hidden` if the program declares no
+     * other */
     whit_ref vector;
-    whit_ref dispatched;        /* newest result of a dispatch; pairs of earlier dispatches are no longer valid */
-    uint32_t n_experts, n_used; /* number of experts and number that each token uses, the same in all routes; 0: no
-                                 * experts */
+    whit_ref dispatched;        /* newest result of a dispatch, 0: no dispatch yet; pairs of earlier dispatches are no
+                                 * longer valid */
+    uint32_t n_experts, n_used; /* number of experts and number that each token uses, the same in all routes; 0 until
+                                 * the first route is added */
     uint32_t hadamard_block, hadamard_matrices; /* as in whit_config: size of blocks, and bits of the matrices whose
                                                  * inputs are rotated */
     uint32_t hadamard_layers;                   /* matrices of layers from this number on are not rotated */
@@ -148,7 +151,7 @@ typedef struct whit_graph {
 
 /* Begins a graph. The resolver and the error must stay valid until the graph is finished. */
 void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver, whit_error *error);
-/* Returns WHIT_OK if every call succeeded and an output was set. */
+/* Returns WHIT_OK if every call succeeded and an output or a vector was set. */
 whit_status whit_graph_finish(whit_graph *graph);
 void whit_graph_free(whit_graph *graph);
 
@@ -168,7 +171,7 @@ whit_ref whit_graph_layer_norm(whit_graph *graph, int layer, const char *name, w
                                const char *bias, double eps);
 /* Adds a function of each element of x; activation: a whit_activation of kernels.h. */
 whit_ref whit_graph_activate(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t activation);
-/* Adds the product x W^T + bias. `bias` may be NULL. `width` is the expected number of outputs. */
+/* Adds the product x W^T + bias. `bias` may be NULL. `width` is the expected number of outputs; 0: any. */
 whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                            const char *bias, uint32_t width);
 /* Adds x, rotated by the configuration's RoPE table number `rope`. */

@@ -162,7 +162,7 @@ static void free_merged(const struct job *job, struct merged *m)
     whit_free(a, m->kept, m->type.n_rows * sizeof *m->kept);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- merging the model ---------------------------------------------------------------------- */
 
 static void redirect(const struct job *job, whit_source *source)
 {

@@ -24,7 +24,8 @@ typedef struct whit_merge_report {
 } whit_merge_report;
 
 typedef struct whit_merge_options {
-    const char *codec; /* codec of changed matrices: f32 f16 bf16 i8 i4; NULL: each keeps its codec */
+    const char *codec; /* codec of changed matrices: f32 f16 bf16 i8 i4; NULL: each keeps its codec, which must be a
+                        * float or i8 */
     const char *command;
     uint32_t n_threads; /* 0: one per physical core */
     whit_progress_fn *progress;

@@ -170,7 +170,7 @@ uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
     return row;
 }
 
-/* ---- as a graph sees it --------------------------------------------------------------------- */
+/* ---- resolver for a graph ------------------------------------------------------------------- */
 
 static int32_t find_tensor(void *context, const char *name)
 {
@@ -190,7 +190,7 @@ whit_resolver whit_source_resolver(const whit_source *source)
     return (whit_resolver){(void *)(uintptr_t)source, find_tensor, tensor_type};
 }
 
-/* ---- can a graph run it? -------------------------------------------------------------------- */
+/* ---- check that a graph can run the model --------------------------------------------------- */
 
 static void mark_used(void *context, int32_t tensor)
 {

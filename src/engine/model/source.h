@@ -38,7 +38,7 @@ struct whit_source_tensor {
     uint32_t order_begin, order_dim; /* first row of heads that must be reordered, rows per head; order_dim 0: nothing
                                       * is reordered */
     /* number of these heads, number of key heads; the heads are grouped by key head in the file, and tiled in our
-     * order */
+     * order. For the reverse, order_key_heads is the number of these heads per key head. */
     uint32_t order_heads, order_key_heads;
     bool orders_columns; /* columns are reordered instead of rows */
     /* (n_parts) matrices that are stacked to this tensor, one per expert; NULL: the tensor is not stacked */
@@ -99,7 +99,8 @@ whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_
 whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, uint32_t part, uint32_t n_parts,
                                          whit_error *error);
 /* For importers, after the last part: stacks the parts of each tensor to one matrix. Returns an error if a part is
- * missing or differs from the first part in type. One scale per part becomes one scale per row. */
+ * missing or differs from the first part in type. One scale per part becomes one scale per row; but scales of q2, and
+ * of codes with an offset, must be equal. */
 whit_status whit_source_join_parts(whit_source *source, whit_error *error);
 const whit_source_tensor *whit_source_find(const whit_source *source, const char *name);
 /* For importers: records that a field which only describes the model was skipped; refuses the source if it is
