@@ -69,7 +69,7 @@ typedef struct whit_kv_class {
     uint32_t n_window_blocks, rope_pairs; /* packed types: as in whit_kv_shape; number of pairs of each key head whose
                                            * rotation by RoPE is undone before packing, 0: keys are packed as they
                                            * are */
-    uint32_t rope;                        /* packed types: index of the RoPE table that rotates keys */
+    uint32_t rope;                        /* packed types: index of the RoPE table of that rotation */
     uint32_t n_sinks;                     /* number of first positions that every query attends to in addition to its
                                            * window */
     bool keeps_all;                       /* whit_kv_settle drops no blocks: the class has no window, or one that saves

@@ -36,7 +36,7 @@ typedef struct whit_kv_pool {
                              * n_ever counts as prepared by use */
     /* Kept blocks have no users, but their contents may be needed again. If no block is free, the kept block that has
      * been without users for the longest time is evicted. */
-    whit_kv_name *names;     /* (n_blocks) */
+    whit_kv_name *names;     /* (n_blocks) name of each block, and its neighbours in the eviction list */
     uint32_t *buckets;       /* (n_buckets) hash table by key: number of a bucket's first block + 1, or 0 */
     uint32_t n_buckets;      /* number of buckets, a power of two */
     uint32_t oldest, newest; /* ends of the eviction list of kept blocks: block number + 1, or 0 */

@@ -36,7 +36,7 @@ typedef struct whit_state {
     struct whit_state_place {
         whit_state_layer shape;
         uint64_t ring, heads; /* offsets of the layer's ring and heads within the floats of a sequence */
-    } * places;               /* (n_layers) places of the layers */
+    } * places;               /* (n_layers) shape and place of each layer */
     uint32_t *committed;      /* (n_sequences, n_layers, WHIT_STATE_PARTS) committed positions */
     float *memory;            /* (n_sequences, sequence_elems) rings and states */
     uint64_t sequence_elems;  /* floats per sequence; 0: no layer is recurrent */
