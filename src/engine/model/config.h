@@ -60,7 +60,7 @@ typedef struct whit_rope {
     double factor, length; /* factor: divisor of frequencies (LINEAR, YARN), or growth of theta (DYNAMIC); length:
                             * context before scaling, in tokens (0 for PLAIN and LINEAR) */
     /* yarn: frequencies of pairs with more than beta_fast turns in `length` are unchanged; those with fewer than
-     * beta_slow turns are divided by `factor` */
+     * beta_slow turns are divided by `factor`; those between are interpolated by the pair's index */
     double beta_fast, beta_slow;
     double magnitude; /* factor by which cosines and sines are multiplied */
 } whit_rope;
@@ -114,7 +114,7 @@ typedef struct whit_config {
     bool layer_scale;         /* the residual stream after a layer is multiplied by the layer's tensor "layer_scale"
                                * (one element) */
     uint32_t n_shared_layers; /* number of layers, at the end, that attend to the keys and values of earlier layers */
-    uint32_t side_width;      /* width of per-layer embeddings; 0: none exist */
+    uint32_t side_width;      /* width of per-layer embeddings; 0: no such embeddings */
     /* Experts: layers with n_ff 0 have experts instead of a feed-forward part; layers of gemma.ndl have experts in
      * addition to it. */
     uint32_t n_experts, n_experts_used; /* number of experts in a layer; number used per token */

@@ -35,7 +35,8 @@ typedef struct whit_convert_options {
     bool (*change)(void *user, const whit_source_tensor *tensor, whit_convert_change *change);
     uint32_t n_threads; /* 0: one per physical core; the output does not depend on the number */
     whit_progress_fn *progress;
-    void (*report)(void *user, const whit_convert_tensor_report *report); /* NULL: no reports */
+    void (*report)(void *user, const whit_convert_tensor_report *report); /* called for each tensor before the first one
+                                                                           * is converted; NULL: no reports */
     void *user;                                                           /* passed to change, progress and report */
 } whit_convert_options;
 

@@ -64,11 +64,11 @@ void whit_exec_find_ropes(const whit_config *config, const whit_resolver *resolv
 
 /* Describes a RoPE table bound for execution. */
 typedef struct whit_exec_rope {
-    double *frequencies; /* (pairs) frequencies */
+    double *frequencies; /* (pairs) angle per position by which each pair is rotated */
     float *tables;       /* (n_batch_rows, 2 * pairs) cosines and sines for the pass's tokens, multiplied by
                           * `magnitude` */
-    float *offset_table; /* packed types: table of whit_kv_packing, for all pairs; NULL: this RoPE table rotates no keys
-                          * of a packed type */
+    float *offset_table; /* packed types: table of whit_kv_packing, for all pairs; NULL: no KV class undoes this
+                          * rotation of keys before packing */
     float *sink_tables;  /* endless caches: like `tables`, but rotates a row's queries back to the sinks */
     uint32_t pairs;
     float magnitude;
@@ -199,7 +199,7 @@ struct whit_exec {
     uint32_t n_ropes;
     uint32_t *closing; /* packed types: (n_closing) rows of the pass whose position is the last one of a block */
     uint32_t n_closing;
-    uint8_t *scratch; /* (n_threads, scratch_bytes) scratch of kernels */
+    uint8_t *scratch; /* (n_threads, scratch_bytes) scratch of kernels and other steps */
     size_t scratch_bytes;
     /* (n_threads, prepared_bytes) a header (struct prepared_for in exec.c), then prepared activations; prepared_bytes
      * 0: no kernel prepares */

@@ -178,8 +178,8 @@ static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, u
     float back[ROTATED];
     const whit_exec_cache *cache = step->cache;
     uint32_t head_dim = step->head_dim, most = ROTATED / head_dim;
-    /* 0 pairs: scores do not depend on distance, so the queries are not rotated back */
     const float *table = step->rope->sink_tables + (size_t)whit_exec_batch_row(step, exec, row) * 2 * step->rope->pairs;
+    /* 0 pairs: scores do not depend on distance, so the queries are not rotated back */
     const uint32_t pairs = exec->kv->shape.layers[step->plan->layer].rope_pairs;
     for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
         k = n - h < most ? n - h : most;

@@ -36,8 +36,8 @@ typedef void whit_exec_ready_fn(const whit_exec_step *step, const whit_exec *exe
                                 uint8_t *ready, uint8_t *for_sinks);
 
 struct whit_exec_step {
-    whit_exec_items_fn *run;       /* NULL for products */
-    whit_exec_tiles_fn *run_tiles; /* NULL for all other steps */
+    whit_exec_items_fn *run;       /* function of a step that is not a product; else NULL */
+    whit_exec_tiles_fn *run_tiles; /* function of a product; else NULL */
     whit_exec_ready_fn *ready;     /* prepares queries; NULL except for attention */
     const whit_plan_step *plan;
     uint8_t *input[3], *output, *made;     /* made: activations that a fused norm writes in addition to its output */
@@ -179,7 +179,7 @@ void whit_exec_run_experts_phase(whit_exec *exec, const whit_exec_phase *phase, 
 /* ---- RoPE (exec_rope.c) ---- */
 
 /* Takes the memory of the RoPE tables from the arena and, if the arena has memory, computes their frequencies.
- * turns_packed: for each table, whether it rotates keys of a packed type. */
+ * turns_packed: for each table, whether a KV class undoes its rotation of keys before packing. */
 void whit_exec_place_ropes(whit_exec *exec, const whit_exec_options *options, bool has_sinks, const bool *turns_packed,
                            whit_arena *arena);
 /* Computes the cosines and sines of the RoPE tables for a pass's tokens. */

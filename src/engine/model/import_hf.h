@@ -152,7 +152,7 @@ struct whit_hf_modules {
 struct whit_hf_importer {
     whit_hf *hf;
     struct whit_hf_modules modules;
-    whit_source *source;   /* NULL: only a configuration is read, without weights */
+    whit_source *source;   /* the source that is filled; NULL: only a configuration is read, without weights */
     whit_hf_document text; /* the part of config.json about the text model: text_config, or the whole document; a view
                             * of the document in `hf` */
     const whit_hf_class *class;
