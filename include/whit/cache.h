@@ -30,7 +30,7 @@ typedef void whit_cache_event_fn(void *user, const whit_cache_event *event);
  * window if the model has any. */
 WHIT_API void whit_session_watch_cache(whit_session *session, whit_cache_event_fn *on_event, void *user);
 /* Sets *n_blocks to the number of blocks that the session has memory for, and *n_found to the number of blocks that the
- * prefix cache can find. */
+ * prefix cache can find, both for the layers that whit_session_watch_cache reports. */
 WHIT_API void whit_session_count_blocks(const whit_session *session, uint32_t *n_blocks, uint32_t *n_found);
 
 #ifdef __cplusplus

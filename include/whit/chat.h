@@ -64,7 +64,7 @@ typedef enum whit_thinking { WHIT_THINKING_AUTO, WHIT_THINKING_ON, WHIT_THINKING
 
 typedef struct whit_chat_request {
     size_t struct_bytes;
-    const char *messages; /* a JSON list: role, content, tool_calls, tool_call_id, name, ... */
+    const char *messages; /* a JSON list of objects: role, content, tool_calls, tool_call_id, name, ... */
     size_t messages_bytes;
     const char *tools; /* a JSON list; NULL: no tools */
     size_t tools_bytes;
@@ -105,15 +105,16 @@ typedef enum whit_chat_event_kind {
 typedef struct whit_chat_event {
     whit_chat_event_kind kind;
     uint32_t i_call;  /* for CALL_BEGIN, CALL_ARGUMENTS and CALL_END: index of the call, from 0 */
-    const char *text; /* not terminated; valid during the call */
+    const char *text; /* not terminated; valid until on_event returns */
     size_t text_bytes;
-    bool complete; /* for CALL_END: false if the call was cut off or its arguments are not JSON */
+    bool complete; /* for CALL_END: false if the call is malformed or cut off, or its arguments are not JSON */
 } whit_chat_event;
 /* Receives an event of an answer; returns false to stop the parser. */
 typedef bool whit_chat_event_fn(void *user, const whit_chat_event *event);
 
-/* Parses a streamed answer, in pieces of any size. Nothing is lost: a malformed call becomes
- * text. With `tools` false, calls are not parsed. on_event may be NULL. */
+/* Parses a streamed answer, in pieces of any size. A malformed call becomes text or, if its CALL_BEGIN was already
+ * reported, ends with `complete` false. Blanks around thinking and calls are dropped. With `tools` false, calls are not
+ * parsed. on_event may be NULL. */
 typedef struct whit_chat_parser whit_chat_parser;
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_chat_prompt *prompt,
                                                         bool tools, whit_chat_event_fn *on_event, void *user,

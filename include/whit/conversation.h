@@ -42,7 +42,8 @@ WHIT_API const char *whit_conversation_message(const whit_conversation *conversa
 /* Removes all messages after the first n. Later prompts can contain older messages again that were left out to make
  * room for the removed ones. */
 WHIT_API void whit_conversation_keep(whit_conversation *conversation, size_t n);
-/* Removes the last question and all that follows it; returns the number of removed messages. */
+/* Removes the last user message and all that follows it, or, without one, all messages after the system messages;
+ * returns the number of removed messages. */
 WHIT_API size_t whit_conversation_undo(whit_conversation *conversation);
 /* Returns the number of messages that prompts leave out: the oldest ones after the system message. */
 WHIT_API size_t whit_conversation_n_left_out(const whit_conversation *conversation);
@@ -62,7 +63,8 @@ WHIT_API WHIT_CHECKED whit_status whit_conversation_load(whit_conversation *conv
 WHIT_API WHIT_CHECKED whit_status whit_conversation_set_tools(whit_conversation *conversation, const char *tools,
                                                               size_t tools_bytes, whit_error *error);
 
-/* Describes a call of a function; the texts are terminated, and valid until the messages change. */
+/* Describes a call of a function; the texts are terminated, and valid until the messages change or the next
+ * whit_conversation_next_call. */
 typedef struct whit_conversation_call {
     const char *id, *name;
     const char *arguments; /* JSON as the model wrote it; can be malformed, especially from small models */
@@ -131,10 +133,10 @@ static inline whit_answer whit_answer_default(void)
     return answer;
 }
 
-/* Generates an answer to the last message and appends it. If the answer is cancelled, appends the part that was
- * generated; if nothing was generated before a failure or a cancel, the messages are as before. `answer` may be NULL.
- * Errors: WHIT_ERROR_LIMIT (one turn is longer than the context), WHIT_ERROR_ARGUMENT (a call has no result yet), and
- * the errors of the template and the session. */
+/* Generates an answer to the last message and appends it. If the answer fails or is cancelled, appends the text
+ * generated until then; without any text the messages are as before. `answer` may be NULL. Errors: WHIT_ERROR_LIMIT
+ * (one turn is longer than the context), WHIT_ERROR_ARGUMENT (a call has no result yet), and the errors of the template
+ * and the session. */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
                                                            const whit_answer_options *options, whit_answer *answer,
                                                            whit_error *error);

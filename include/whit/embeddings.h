@@ -14,10 +14,11 @@ typedef enum whit_pooling {
     WHIT_POOLING_MEAN, /* the mean of the hidden states of all tokens */
     WHIT_POOLING_CLS,  /* hidden state of the first token */
     WHIT_POOLING_LAST, /* hidden state of the last token, which has attended to all others */
-    WHIT_POOLING_OWN,  /* the pooling that the model's files name; the mean if they name none */
+    WHIT_POOLING_OWN,  /* as whit_model_pooling returns; the mean if that is WHIT_POOLING_OWN */
 } whit_pooling;
-/* Returns the pooling that a model's files name; WHIT_POOLING_OWN if they name none. In a rerank model the head scores
- * the hidden state that this pooling selects. */
+/* Returns the pooling that a model's files name. If they name none or only say that the model reranks: for a rerank
+ * model CLS if its tokens attend to both sides, else LAST; for other models WHIT_POOLING_OWN. In a rerank model the
+ * head scores the hidden state that this pooling selects. */
 WHIT_API whit_pooling whit_model_pooling(const whit_model *model);
 /* Returns whether the mean of a text's tokens includes those of its instruction; false if the model's files say so
  * (include_prompt of sentence-transformers). */
@@ -73,7 +74,8 @@ static inline whit_status whit_embed_texts(whit_session *session, const whit_emb
 typedef struct whit_rerank_options {
     size_t struct_bytes;
     uint32_t sequence; /* as in whit_embed_options */
-    int32_t yes, no;   /* ids of the tokens for yes and no; default -1: the classification head gives the score */
+    int32_t yes, no;   /* ids of the tokens for yes and no; required without a classification head, else unused; default
+                        * -1 */
 } whit_rerank_options;
 static inline whit_rerank_options whit_rerank_options_default(void)
 {
@@ -83,8 +85,9 @@ static inline whit_rerank_options whit_rerank_options_default(void)
     options.yes = options.no = -1;
     return options;
 }
-/* Writes a score for each text, which contains query and document in the form of the model's family. The session must
- * have been opened as for whit_embed_texts. */
+/* Writes a score for each text, which contains query and document in the form of the model's family. For a model with a
+ * classification head the session must have been opened as for whit_embed_texts, for other models without
+ * only_vectors. */
 WHIT_API WHIT_CHECKED whit_status whit_rerank_strided(whit_session *session, const void *texts, size_t n_texts,
                                                       size_t stride_bytes, const whit_rerank_options *options,
                                                       float *scores, whit_error *error);
@@ -125,7 +128,8 @@ WHIT_API WHIT_CHECKED whit_status whit_rerank_tokens(const whit_model *model, co
                                                      int32_t *ids, size_t capacity, size_t *n_ids, size_t *n_first,
                                                      whit_error *error);
 /* Sets options->yes and options->no to the tokens of "yes" and "no", unless the model has a classification head. The
- * error is WHIT_ERROR_UNSUPPORTED if one of these words is not a single token. */
+ * error is WHIT_ERROR_UNSUPPORTED if one of these words is not a single token, or the model cannot continue texts
+ * (whit_model_makes_text). */
 WHIT_API WHIT_CHECKED whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *options,
                                                      whit_error *error);
 /* Returns whether a model can continue texts: it has logits, and its tokens attend to earlier ones only. */

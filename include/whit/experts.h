@@ -12,7 +12,8 @@ extern "C" {
 /* Limits the experts of a model's file to bytes_max of memory: pages of an expert are prefetched as soon as a router
  * has chosen it, and the pages of the least recently chosen experts are released. Results do not change by a bit. A
  * budget that is smaller than the experts read at a time in one layer is exceeded. Call this once, before the first
- * step. The error is WHIT_ERROR_UNSUPPORTED if the model has no experts, or is not a file. */
+ * step. The error is WHIT_ERROR_UNSUPPORTED if the model has no experts, is not a file, or is run by several
+ * processes. */
 WHIT_API WHIT_CHECKED whit_status whit_session_limit_experts(whit_session *session, uint64_t bytes_max,
                                                              whit_error *error);
 /* Holds counts of a session's experts; all are 0 without a limit. Set struct_bytes before the call. */

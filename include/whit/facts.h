@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* Returns a number of the model by its name; -1 if the model has no such number. Names: "parameters", "bits" (of a
+/* Returns a number of the model by its name; -1 for an unknown name. Sizes that differ between layers are given for the
+ * first layer; "window", "experts" and "experts_used" are 0 for a model without them. Names: "parameters", "bits" (of a
  * weight in the layers, scales included), "layers", "width", "feed_forward", "heads", "kv_heads", "head_width",
  * "rope_theta", "norm_epsilon", "window", "experts", "experts_used". */
 WHIT_API double whit_model_number(const whit_model *model, const char *name);

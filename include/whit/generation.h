@@ -27,7 +27,7 @@ typedef bool whit_text_fn(void *user, const char *text, size_t text_bytes);
 typedef bool whit_token_fn(void *user, int32_t id);
 
 /* Changes logits before a token is picked; grammars and programs are stages. A stage's `accept` is called only for
- * tokens of the output, in order, and never for guesses, so stages need no way back. */
+ * tokens of the output, in order, and never for guesses, so a stage need not undo anything. */
 typedef struct whit_stage {
     size_t struct_bytes;
     void *user;
@@ -51,8 +51,9 @@ typedef struct whit_generate_options {
                               * computed again; default 0 */
     uint32_t n_tokens;       /* maximum number of tokens to generate; default 128 */
     bool ignore_end;         /* keep generating after end tokens */
-    uint32_t n_draft_tokens; /* maximum tokens per step to guess from the preceding text: same output, faster if texts
-                              * repeat; the session's n_logits must be larger than this; default 0 */
+    uint32_t n_draft_tokens; /* maximum tokens guessed per step, at most 31 (7 with recurrent layers), from the
+                              * preceding text or by the session's draft model (steps.h): same output, faster if guesses
+                              * are right; the session's n_logits must be larger than this; default 0 */
     const char *const *stop; /* stop strings; copied */
     size_t n_stop;
     whit_text_fn *on_text; /* receives the text; NULL: fetch it by whit_generation_text */
@@ -61,7 +62,7 @@ typedef struct whit_generate_options {
     const whit_stage *const *stages; /* stages, applied in this order before the sampler; the structs are copied, their
                                       * `user` is not */
     size_t n_stages;
-    bool logprobs; /* keep the log-probability of every token, and of n_top_logprobs others */
+    bool logprobs; /* keep log-probabilities of each generated token and of the n_top_logprobs likeliest */
     uint32_t n_top_logprobs;
     const int32_t *end_ids; /* at most 16 further end tokens; copied */
     size_t n_end_ids;

@@ -14,7 +14,7 @@ typedef struct whit_model_options {
     size_t struct_bytes;
     const whit_allocator *allocator; /* default NULL: malloc and free */
     const char *cache_dir;           /* folder of the conversion cache, which holds converted sources; NULL:
-                                      * $XDG_CACHE_HOME/whit */
+                                      * $XDG_CACHE_HOME/whit, else $HOME/.cache/whit */
     bool no_cache;                   /* convert in memory; write nothing to the cache */
     whit_progress_fn *progress;      /* called repeatedly during a conversion */
     void *progress_user;
@@ -43,7 +43,7 @@ static inline whit_model_options whit_model_options_default(void)
 /* Opens an .ndf file in place; opens any other readable source through the conversion cache. */
 WHIT_API WHIT_CHECKED whit_status whit_model_open(const char *path, const whit_model_options *options,
                                                   whit_model **model, whit_error *error);
-/* Opens the bytes of an .ndf in memory, 64-byte aligned; the bytes must stay valid until the model is closed. */
+/* Opens the bytes of an .ndf in memory; they must be 64-byte aligned and stay valid until the model is closed. */
 WHIT_API WHIT_CHECKED whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
                                                          const whit_allocator *allocator, whit_model **model,
                                                          whit_error *error);

@@ -22,9 +22,9 @@ WHIT_API WHIT_CHECKED whit_status whit_model_open_named(const char *name, const 
 WHIT_API WHIT_CHECKED whit_status whit_pulled_path(const char *cache_dir, const char *name, char *path,
                                                    size_t size_bytes, whit_error *error);
 
-/* Calls `each` with the name of each pulled repository, sorted, until it returns false; the name is valid during the
- * call. A repository with several GGUF files is reported once; the error of whit_pulled_path lists its files if the
- * name does not choose one. */
+/* Calls `each` with the name of each pulled repository that has a complete file, sorted, until it returns false; the
+ * name is valid during the call. A repository with several GGUF files is reported once; the error of whit_pulled_path
+ * lists its files if the name does not choose one. */
 typedef bool whit_pulled_fn(void *user, const char *name);
 WHIT_API WHIT_CHECKED whit_status whit_pulled_list(const char *cache_dir, whit_pulled_fn *each, void *user,
                                                    whit_error *error);

@@ -40,7 +40,8 @@ WHIT_API WHIT_CHECKED whit_status whit_program_open(const char *name, const char
 WHIT_API void whit_program_close(whit_program *program);
 
 /* Returns the stage for whit_generate_options.stages of one generation; the program must outlive it. A run-time error,
- * an exceeded limit, or logits that forbid every token end that generation with an error. */
+ * an exceeded limit, logits that forbid every token, or logits that are NaN or +infinity end that generation with an
+ * error. */
 WHIT_API whit_stage whit_program_stage(whit_program *program);
 
 #ifdef __cplusplus

@@ -11,12 +11,12 @@ extern "C" {
 
 typedef struct whit_sampler whit_sampler;
 /* The samplers form llama.cpp's chain, with its names, order and defaults: penalties, dry, top_n_sigma, top_k, typical,
- * top_p, min_p, xtc, temperature. The first number in a member's comment is its default; "off" marks the value that
- * disables a sampler. */
+ * top_p, min_p, xtc, temperature; with mirostat, only temperature and mirostat. Logit biases come first in both. The
+ * first number in a member's comment is its default; "off" marks the value that disables a sampler. */
 typedef struct whit_sampler_options {
     size_t struct_bytes;
     uint64_t seed;              /* default 0 */
-    float temperature;          /* 0.8; 0 picks the token with the largest logit */
+    float temperature;          /* 0.8; 0 or less picks the token with the largest logit */
     float dynatemp_range;       /* 0: off */
     float dynatemp_exponent;    /* 1 */
     int32_t top_k;              /* 40; 0 is off */
@@ -29,11 +29,11 @@ typedef struct whit_sampler_options {
     float repeat_penalty;       /* 1: off */
     float presence_penalty;     /* 0: off */
     float frequency_penalty;    /* 0: off */
-    int32_t penalty_last_n;     /* 64; 0 is off, -1 the whole context */
+    int32_t penalty_last_n;     /* 64; 0 is off, -1 all remembered tokens */
     float dry_multiplier;       /* 0: off */
     float dry_base;             /* 1.75 */
     int32_t dry_allowed_length; /* 2 */
-    int32_t dry_penalty_last_n; /* -1: the whole context */
+    int32_t dry_penalty_last_n; /* -1: all remembered tokens; 0 is off */
     int32_t mirostat;           /* 0: off; 1 or 2: version of mirostat */
     float mirostat_tau;         /* 5 */
     float mirostat_eta;         /* 0.1 */

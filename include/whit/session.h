@@ -32,7 +32,8 @@ typedef enum whit_act_type {
 typedef struct whit_session_options {
     size_t struct_bytes;
     uint32_t n_ctx_tokens;       /* context of each sequence; default 0: as trained, at most 4,096 */
-    uint32_t n_batch_tokens;     /* maximum number of tokens in one pass; default 512 */
+    uint32_t n_batch_tokens;     /* maximum number of tokens in one pass; default 512; raised to n_ctx_tokens if tokens
+                                  * attend to both sides */
     uint32_t n_sequences;        /* default 1 */
     uint32_t n_threads;          /* default 0: the number of physical cores */
     whit_kv_type kv;             /* default f16 */
@@ -41,7 +42,8 @@ typedef struct whit_session_options {
     bool keep_hidden;            /* keep final hidden states, for whit_session_hidden */
     bool exact_head;             /* compute all logits exactly, even for tokens with n_top */
     bool no_fuse;                /* run every operation separately, without fusing: same bits, slower; for checks */
-    const char *cpu;             /* upper limit of the ISA level, as in WHIT_CPU; NULL or "": no limit */
+    const char *cpu;             /* name of the highest ISA level to use, as in the environment variable WHIT_CPU; NULL
+                                  * or "": no limit */
     const volatile bool *cancel; /* checked between layers: true stops the step; a signal handler or another thread may
                                   * set it */
     bool endless;                /* no limit on tokens: beyond the context a token attends to the newest tokens and to
@@ -53,8 +55,8 @@ typedef struct whit_session_options {
     uint32_t n_marks;       /* packed caches and recurrent layers: maximum number of checkpoints, at most 4,096; default
                              * 4 */
     uint64_t state_bytes;   /* memory for checkpoints, which determines their number; 0: n_marks determines it */
-    uint32_t n_mark_tokens; /* checkpoints are also saved at multiples of this number of tokens; 0: chosen by the number
-                             * of checkpoints, at least 1,024 */
+    uint32_t n_mark_tokens; /* checkpoints are also saved at multiples of this number of tokens; 0: chosen from the
+                             * context and the number of checkpoints, at least 1,024 */
     bool only_vectors;      /* compute no logits: wanted tokens have only hidden states (whit_embed_texts); n_logits is
                              * by default n_batch_tokens */
 } whit_session_options;
@@ -87,8 +89,9 @@ typedef struct whit_step_token {
 } whit_step_token;
 
 /* Runs any number of tokens through the model, in batches if needed. Either all tokens are appended to their sequences
- * or, on failure, none. The logits of wanted tokens, (vocab) f32 each, are available in the tokens' order until the
- * next step; at most n_logits tokens may be wanted in a step. */
+ * or, on failure, none; under the limits of whit_session_truncate a failed step can also shorten its sequences. The
+ * logits of wanted tokens, (vocab) f32 each, are available in the tokens' order until the next step; at most n_logits
+ * tokens may be wanted in a step. */
 WHIT_API WHIT_CHECKED whit_status whit_session_step_strided(whit_session *session, const void *tokens, size_t n_tokens,
                                                             size_t stride_bytes, whit_error *error);
 static inline whit_status whit_session_step(whit_session *session, const whit_step_token *tokens, size_t n_tokens,

@@ -18,14 +18,15 @@ typedef struct whit_sampler_state {
 WHIT_API void whit_sampler_save(const whit_sampler *sampler, whit_sampler_state *state);
 WHIT_API void whit_sampler_restore(whit_sampler *sampler, const whit_sampler_state *state);
 
-/* A session file stores a sequence turn by turn: its tokens, the settings of the sampler that picked them, and its
- * closed KV blocks. The file is locked while it is open here; the session must outlive this handle. */
+/* A session file stores a sequence turn by turn: its tokens, the settings of the sampler that picked them, its closed
+ * KV blocks, checkpoints if the cache has them, and a note of the caller. The file is locked while it is open here; the
+ * session must outlive this handle. */
 typedef struct whit_session_file whit_session_file;
 
 /* Restores the sequence from the file at `path`, or creates the file, readable by its owner alone. `purpose` names the
  * meaning of notes to the caller ("text", "chat"). A file with another model, other adapters, another type of cache or
- * activations, or another purpose is refused with an error that names the difference. The restored sequence continues
- * bit for bit as if it had never been closed. */
+ * activations, another purpose, or a context in which the model's positions differ, is refused with an error that names
+ * the difference. The restored sequence continues bit for bit as if it had never been closed. */
 WHIT_API WHIT_CHECKED whit_status whit_session_load(whit_session *session, uint32_t sequence, const char *path,
                                                     const char *purpose, whit_session_file **file, whit_error *error);
 /* Writes a sequence to a new file, which then replaces `path`: its tokens, its closed KV blocks and, if the cache has
@@ -43,8 +44,8 @@ WHIT_API uint32_t whit_session_file_n_turns(const whit_session_file *file);
 /* Returns the note of turn i, even if the turn was undone; not terminated. */
 WHIT_API const char *whit_session_file_note(const whit_session_file *file, uint32_t i, size_t *n_bytes);
 /* Returns the settings of the sampler that picked the last tokens, and its state after the last pick; false if no token
- * was picked. Before the call, the caller fills `options` by whit_sampler_options_default; the pointers to biases in it
- * are valid until the file's next call. */
+ * was picked, or `options` is invalid. Before the call, the caller fills `options` by whit_sampler_options_default; the
+ * pointers to biases in it are valid until the file's next call. */
 WHIT_API bool whit_session_file_sampler(whit_session_file *file, whit_sampler_options *options,
                                         whit_sampler_state *state);
 
@@ -72,8 +73,9 @@ static inline whit_session_turn whit_session_turn_default(void)
     return turn;
 }
 /* Appends a turn: the ids and closed KV blocks that the file does not have yet, and the note. Tokens of the file after
- * its common prefix with `ids` are undone. When the function returns, the turn survives a crash; on failure the file is
- * as before. */
+ * its common prefix with `ids` are undone. After success the turn survives a crash. On failure the file is as before.
+ * Only if the failure came after the turn was written may the file contain the turn; further saves are then refused
+ * until the file is loaded again. */
 WHIT_API WHIT_CHECKED whit_status whit_session_save(whit_session_file *file, const whit_session_turn *turn,
                                                     whit_error *error);
 
@@ -98,7 +100,8 @@ static inline whit_session_replay whit_session_replay_default(void)
 }
 /* Feeds the tokens of the file at `path` again, picks with the recorded settings, and compares. A difference is not an
  * error but a result in `replay`. The error is WHIT_ERROR_UNSUPPORTED if a turn's generation had stages. `options` are
- * those of whit_session_open, but the types of cache and activations and the context are taken from the file. */
+ * those of whit_session_open, but the types of cache and activations and n_kv_window are taken from the file, the
+ * context is chosen for the file's tokens, and n_sequences and n_logits are ignored. */
 WHIT_API WHIT_CHECKED whit_status whit_session_replay_file_strided(const whit_model *model,
                                                                    const whit_session_options *options,
                                                                    const void *mounts, size_t n_mounts,

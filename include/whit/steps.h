@@ -11,13 +11,14 @@
 extern "C" {
 #endif
 
-/* A value for n_draft_tokens of whit_generate_options: in every step for this generation alone, the number of guessed
- * tokens (at most 7) is chosen for speed, from the share of earlier guesses that were right and the measured times of
- * the session's steps. */
+/* A value for n_draft_tokens of whit_generate_options: while this generation is the only unfinished one in a call of
+ * whit_generate or whit_generations_step, the number of guessed tokens per step (at most 7) is chosen for speed; with
+ * others it is 0. It is chosen from the share of earlier guesses that were right and the measured times of the
+ * session's steps. */
 #define WHIT_DRAFT_BY_COST UINT32_MAX
 
 /* Returns whether a model has a block that predicts one more token (multi-token prediction), so that it can be its own
- * draft model. */
+ * draft model; false if several processes run the model. */
 WHIT_API bool whit_model_has_draft_block(const whit_model *model);
 
 /* Opens a session whose generations guess tokens with a draft model (docs/use/performance.md), which must outlive the
@@ -57,10 +58,9 @@ WHIT_API size_t whit_step_report_init(void *to, size_t size_bytes);
 
 /* Runs whit_generations_step within a budget: while any generation is past its prompt, a step contains only as many
  * prompt tokens as keep its predicted time within budget_ns (0: no budget), but at least one of each prompt. The
- * prediction is made from the times of earlier steps of the session. If the tokens of generations past their prompts
- * take longer than the budget, prompts get a fifth of the step's time. With several prompts, a quarter of the prompt
- * tokens is divided evenly among them, and the first in the array gets the rest. Outputs do not depend on the budget.
- * `report` may be NULL. */
+ * prediction is made from the times of earlier steps of the session. Prompts get at least a fifth of the step's time,
+ * even if the budget is then exceeded. With several prompts, a quarter of the prompt tokens is divided evenly among
+ * them, and the first in the array gets the rest. Outputs do not depend on the budget. `report` may be NULL. */
 WHIT_API WHIT_CHECKED whit_status whit_generations_step_within(whit_session *session,
                                                                whit_generation *const *generations, size_t n,
                                                                uint64_t budget_ns, whit_step_report *report,
