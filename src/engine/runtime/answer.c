@@ -28,8 +28,8 @@ static bool is_continued(uint8_t c)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Emits one event, and adds text or thinking to the answer. Returns false if memory runs out. If the callback asks to
- * stop, p->stopped becomes true. */
+/* Emits one event, and adds text or thinking to the answer; empty text and empty thinking are skipped. Returns false if
+ * memory runs out. If the callback asks to stop, p->stopped becomes true, and the callback is not called again. */
 static bool emit(whit_chat_parser *p, whit_chat_event_kind kind, const void *text, size_t n, bool complete)
 {
     whit_buf *whole = NULL;
@@ -62,7 +62,7 @@ static void drop_held(whit_chat_parser *p, size_t n)
     p->held.size_bytes -= n;
 }
 
-/* ---- one call -------------------------------------------------------------------------------- */
+/* ---- reading one call ------------------------------------------------------------------------ */
 
 static void reset_call(whit_call_reader *c)
 {
@@ -92,7 +92,8 @@ static bool unquote(whit_buf *text)
 }
 
 /* Emits the part of the call that is known and not yet emitted: the name once the arguments have begun, then bytes of
- * the arguments. Returns false if memory runs out. */
+ * the arguments. Arguments in a JSON string are emitted once the string is complete. Returns false if memory runs
+ * out. */
 static bool tell_call(whit_chat_parser *p)
 {
     whit_call_reader *c = &p->call;
@@ -289,7 +290,7 @@ static int match(const whit_chat_parser *p, const char *marker)
 }
 
 /* Leaves a section of calls. In a malformed section, a call whose beginning was already emitted ends as incomplete;
- * without such a call the section's bytes are emitted as text. */
+ * without such a call the bytes in `raw` are emitted as text. */
 static bool leave_section(whit_chat_parser *p, bool malformed)
 {
     bool ok = true;
@@ -400,7 +401,8 @@ static bool read_call_name(whit_chat_parser *p, size_t n_open, char close, int n
     return consume(p, (size_t)(end + 1 - p->held.data)) && tell_call(p);
 }
 
-/* Reads one argument: <parameter=KEY>, a line feed, the text, a line feed, </parameter>. */
+/* Reads one argument: <parameter=KEY>, the text between two optional line feeds, </parameter>. Sets *wait if more bytes
+ * are needed. */
 static bool read_parameter(whit_chat_parser *p, bool *wait)
 {
     static const char open[] = "<parameter=", close[] = "</parameter>";
@@ -661,7 +663,8 @@ static bool read_text(whit_chat_parser *p, bool *wait)
             blank++;
         drop_held(p, blank);
         if (p->syntax == WHIT_CALLS_GEMMA && p->held.size_bytes && p->n_calls) {
-            int ends = match(p, gemma_response); /* this marker, which begins the results of calls, ends the answer */
+            int ends = match(p, gemma_response); /* models end an answer with calls by this marker, which begins the
+                                                  * results; it is dropped */
             *wait = ends < 0;
             if (ends > 0) drop_held(p, strlen(gemma_response));
             if (ends) return true;

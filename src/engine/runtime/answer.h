@@ -44,7 +44,7 @@ struct whit_chat_parser {
     whit_chat_event_fn *on_event;
     void *user;
     enum {
-        WHIT_ANSWER_START, /* only white space was read so far */
+        WHIT_ANSWER_START, /* only white space was read so far, or since the thinking section */
         WHIT_ANSWER_THINKING,
         WHIT_ANSWER_TEXT,
         WHIT_ANSWER_CALLS,

@@ -107,8 +107,8 @@ static whit_gemma_result read_key(whit_gemma_reader *r, struct input *in, whit_b
                                                                                  : WHIT_GEMMA_NO_MEMORY;
 }
 
-/* Reads a number or a word up to the byte that ends it; a word that is not a word of JSON becomes a string. Sets *wait
- * if more bytes are needed. */
+/* Reads a number or a word up to the byte that ends it, and appends it as JSON (whit_call_value_write). Sets *wait if
+ * more bytes are needed. */
 static whit_gemma_result read_word(whit_gemma_reader *r, struct input *in, whit_buf *out, bool *wait)
 {
     const char *word = in->text + in->at;

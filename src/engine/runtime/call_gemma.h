@@ -38,8 +38,8 @@ size_t whit_gemma_read(whit_gemma_reader *reader, const char *text, size_t n_byt
 
 /* Builds the grammar rule of a function's arguments, without the braces around them. held: the arguments are
  * constrained to the properties of the function's schema, in the order of their names, as the template writes them;
- * otherwise any arguments are allowed. Error messages begin with `name`, and name the place in the schema that no rule
- * can express. */
+ * otherwise any arguments are allowed whose names consist of letters, digits, -, . and _. Error messages begin with
+ * `name`, and name the place in the schema that no rule can express. */
 whit_status whit_call_gemma_rule(whit_automaton *graph, const whit_json *json, uint32_t parameters, bool held,
                                  const char *name, uint32_t *rule, whit_error *error);
 

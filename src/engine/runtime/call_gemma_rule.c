@@ -62,7 +62,7 @@ static bool descend(struct place *at, const char *keyword, const char *name, siz
     return add_step(at, keyword, strlen(keyword)) && (!name || add_step(at, name, n_name));
 }
 
-/* ---- any values ------------------------------------------------------------------------------ */
+/* ---- arbitrary values ------------------------------------------------------------------------ */
 
 static uint32_t quoted(whit_automaton *g, uint32_t text_rule, uint32_t next)
 {
@@ -70,7 +70,8 @@ static uint32_t quoted(whit_automaton *g, uint32_t text_rule, uint32_t next)
                                   whit_automaton_call(g, text_rule, whit_automaton_literal(g, WHIT_GEMMA_MARK, next)));
 }
 
-/* Defines `rule` as any number of members KEY:VALUE with commas between them. */
+/* Defines `rule` as any number of members KEY:VALUE with commas between them; a KEY consists of letters, digits, -, .
+ * and _. */
 static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
 {
     whit_byte_set set = {0};
@@ -528,7 +529,7 @@ static whit_status resolve_reference(const struct builder *b, const struct place
     return WHIT_OK;
 }
 
-/* Builds the values of a schema without a type, $ref, enum or choice. */
+/* Builds the values of a schema without type, $ref, enum, const, anyOf and oneOf. */
 static whit_status untyped_way(struct builder *b, uint32_t schema, const struct place *at, uint32_t *way)
 {
     static const char *const nothing[] = {"nullable", NULL};
@@ -597,7 +598,7 @@ static whit_status value_rule(struct builder *b, uint32_t schema, const struct p
     return WHIT_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the arguments of a function ------------------------------------------------------------- */
 
 static whit_status build_rule(struct builder *b, bool held, uint32_t *rule)
 {

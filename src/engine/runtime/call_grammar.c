@@ -165,8 +165,8 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
         return whit_call_tagged_rule(&b->graph, json, parameters, held, name, rule, b->error);
     if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_GEMMA)
         return whit_call_gemma_rule(&b->graph, json, parameters, held, name, rule, b->error);
-    /* Models are not trained for the plain form of calls, so their arguments are constrained whenever the schema can be
-     * enforced. */
+    /* Models are not trained for the plain form of calls, so with AUTO their arguments are constrained whenever the
+     * schema can be enforced. */
     bool is_plain = !held && whit_chat_template_style(b->chat)->is_plain && b->options->choice == WHIT_CALL_AUTO;
     if (!held && !(is_plain && can_hold(b, parameters))) return any_object(b, rule);
     whit_buf own = {.allocator = b->graph.allocator};
@@ -194,8 +194,8 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     return status;
 }
 
-/* Returns whether a name has only characters of OpenAI's set, because names are written between quotes or on a line of
- * their own. */
+/* Returns whether a name consists of 1 to MOST_NAME_BYTES letters, digits, _, - and ., because names are written
+ * between quotes or on a line of their own. */
 static bool is_name(const char *name, size_t n)
 {
     bool ok = n > 0 && n <= MOST_NAME_BYTES;

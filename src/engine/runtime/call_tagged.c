@@ -10,7 +10,7 @@ enum { NAME_MAX_BYTES = 64, PROPERTIES_MAX = 256 };
 
 static const char end_tag[] = "</parameter>";
 
-/* Builds the rule of any number of parameters with arbitrary names and texts. */
+/* Builds the rule of any number of parameters with arbitrary texts and with names of letters, digits, -, . and _. */
 static whit_status any_parameters(whit_automaton *g, const char *name, uint32_t *rule, whit_error *error)
 {
     static const char schema[] = "{\"type\": \"string\"}";

@@ -8,9 +8,9 @@
 #include "grammar/automaton.h"
 
 /* Builds the grammar rule of a function's arguments. held: the arguments are constrained to the properties of the
- * function's schema, in their order; strings are written verbatim and other values as JSON. Otherwise parameters of any
- * names and texts are allowed. Error messages begin with `name`, and name the place in the schema that no rule can
- * express. */
+ * function's schema, in their order; strings are written verbatim and other values as JSON. Otherwise any texts and any
+ * names of letters, digits, -, . and _ are allowed. Error messages begin with `name`, and name the place in the schema
+ * that no rule can express. */
 whit_status whit_call_tagged_rule(whit_automaton *graph, const whit_json *json, uint32_t parameters, bool held,
                                   const char *name, uint32_t *rule, whit_error *error);
 

@@ -242,7 +242,7 @@ static void min_p(whit_candidates *c, double p)
 }
 
 /* "Exclude top choices": with probability `chance`, drops all candidates with a probability of at least `threshold`
- * except the least probable of these. */
+ * except the least probable of these; does nothing if the threshold is above 0.5. */
 static void xtc(whit_candidates *c, double chance, double threshold, whit_rng *rng)
 {
     if (chance <= 0.0 || threshold > 0.5 || whit_candidates_count(c) < 2) return;

@@ -18,8 +18,8 @@ whit_status whit_answer_prepare(whit_chat_parser *parser, uint32_t first_id, whi
 /* Returns the tool style that was detected when the template was opened. */
 const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat);
 const whit_model *whit_chat_template_model(const whit_chat_template *chat);
-/* Sets *open and *close to the markers around a thinking section; returns false if the template does not mention
- * thinking. */
+/* Sets *open and *close to the markers around a thinking section; returns false if the template's source does not
+ * contain the closing marker. */
 bool whit_chat_template_thinking(const whit_chat_template *chat, const char **open, const char **close);
 /* Return whether the prompt has opened a thinking section (thinks), and whether it has opened and closed one
  * (has_thought). */

@@ -142,8 +142,8 @@ static whit_status refuse_part(const struct rewrite *r, uint32_t part, uint32_t 
     return whit_json_fail(r->json, part, error, "messages[%u].content[%u]: %s", r->i_message, i, why);
 }
 
-/* Writes the texts of a content that is a list of parts as one string, joined by line feeds; the text of a refusal
- * counts too. */
+/* Writes the texts of a content that is a list of parts as one string, joined by line feeds. A part is a string, or an
+ * object with the text in "text" or "refusal". */
 static whit_status write_parts(const struct rewrite *r, uint32_t content, bool *ok, whit_error *error)
 {
     whit_buf joined = {.allocator = r->out->allocator};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/draft.h"
 
-enum { PLACES_MAX = 64 }; /* number of earlier occurrences that are examined */
+enum { PLACES_MAX = 64 }; /* maximum number of earlier occurrences that are examined */
 
 static void free_arrays(whit_draft *draft)
 {

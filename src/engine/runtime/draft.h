@@ -13,7 +13,7 @@
 #define WHIT_DRAFT_MATCH_MIN 2
 
 typedef struct whit_draft {
-    int32_t *history; /* (capacity): all tokens of the text so far */
+    int32_t *history; /* (capacity): tokens of the text so far; a full history loses its older half */
     size_t n_tokens, capacity;
     /* Index of pairs of adjacent tokens by a hash (bucket). A pair is represented by 1 + the position of its second
      * token; 0: no pair. latest[bucket] is the latest pair of a bucket; earlier[position] is the pair before it in the

@@ -7,8 +7,8 @@ enum {
     CREDIT_MAX = 32,    /* maximum credit, in times of a step */
     PLAIN_SHARE = 64,   /* a plain step adds a 64th of its time to the credit */
     GAIN_SHARE = 4,     /* a quarter of the time that guesses saved is added to the credit */
-    SAMPLES_ENOUGH = 3, /* number of measured steps with a number of columns after which it is known and not tried on
-                         * credit */
+    SAMPLES_ENOUGH = 3, /* number of measured steps with a number of columns after which it is known, and tried on
+                         * credit only if the credit is at its maximum */
 };
 static const float fading = 0.9f; /* factor by which each new guess reduces older counts */
 /* Assumed odds of guesses by lookup and by a draft model before any guess was checked; later they count as one tried
@@ -63,11 +63,12 @@ static bool is_measured(const whit_step_costs *costs, uint32_t n_columns)
     return n_columns < WHIT_COST_COLUMNS && costs->columns[n_columns].n >= SAMPLES_ENOUGH;
 }
 
-/* Returns whether k guesses may be tried on credit: the odds are at least 0.5, steps of 1 + k columns were measured
- * fewer than SAMPLES_ENOUGH times, and the credit covers the likely loss. The loss is computed from the measured steps;
- * without any it is half of the worst case, in which all guesses are wrong and the step takes as long as 1 + k single
- * steps. If the credit is at its maximum, measured numbers of columns are tried again, and draft models with low odds
- * too. */
+/* Returns whether k guesses may be tried on credit: FIRST_STEPS steps without guesses were run, the odds are at least
+ * 0.5, steps of 1 + k columns were measured fewer than SAMPLES_ENOUGH times, and the credit covers the likely loss. The
+ * loss is the time of making the guesses plus the additional time of the step. That is computed from measured steps of
+ * 1 + k columns; without any it is half of the worst case, in which all guesses are wrong and the step takes as long as
+ * 1 + k single steps. If the credit is at its maximum, measured numbers of columns are tried again, and draft models
+ * with low odds too. */
 static bool is_on_credit(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t k,
                          uint64_t guess_ns)
 {
@@ -76,7 +77,8 @@ static bool is_on_credit(const whit_draft_account *account, const whit_step_cost
     if (account->n_plain < FIRST_STEPS || (odds < 0.5f && !(guess_ns && is_full))) return false;
     if (is_measured(costs, 1 + k)) return is_full;
     const uint64_t known_ns = costs->columns[1 + k].n ? whit_step_costs_columns(costs, 1 + k) : 0;
-    /* Half of the worst case is assumed, because with these odds the first guess is right at least every other time. */
+    /* Half of the worst case is assumed, because with odds of at least 0.5 the first guess is right at least every
+     * other time. With a full credit it is also assumed for draft models with lower odds. */
     const int64_t loss_ns = (known_ns ? (int64_t)known_ns - one_ns : (int64_t)k * one_ns / 2) + (int64_t)(k * guess_ns);
     return account->credit_ns >= loss_ns;
 }

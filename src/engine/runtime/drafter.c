@@ -80,7 +80,7 @@ static bool find_embedding(whit_drafter *drafter)
 }
 
 /* Finds the target's last layer with keys that has the same window as the draft model's layer `layer`; returns false
- * without such a layer, or if its heads do not fit. */
+ * without such a layer, if its heads do not fit, or if the window is 1. */
 static bool find_owner(whit_drafter *drafter, uint32_t layer, uint32_t n_heads, const whit_kv_layer *target)
 {
     const whit_layer_kind kind = whit_config_kind(&drafter->config, layer);

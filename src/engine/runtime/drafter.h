@@ -17,8 +17,8 @@
 enum {
     WHIT_DRAFTER_ROWS = 256, /* number of newest hidden states that are stored per sequence */
     WHIT_DRAFTER_BATCH = 32, /* number of rows of a pass of the draft model */
-    /* Maximum number of positions of a sequence in the draft model's own cache; a full cache begins anew at the oldest
-     * stored hidden state. */
+    /* Maximum number of positions of a sequence in the draft model's own cache, besides WHIT_DRAFT_MAX positions of
+     * guesses; a full cache begins anew at the oldest stored hidden state. */
     WHIT_DRAFTER_CTX = 4096,
 };
 
@@ -40,7 +40,7 @@ typedef struct whit_drafter {
     whit_plan plan;
     whit_exec_schedules schedules;
     whit_exec exec;
-    whit_kv kv;        /* cache of the draft model's own layers */
+    whit_kv kv;        /* cache of the draft model's own layers, or a view of the target's cache (reads_target) */
     bool reads_target; /* the draft model computes no keys, and reads the target's cache */
     uint32_t *owners;  /* (config.n_layers): the target's layer whose keys and values each layer reads; NULL: every
                         * layer has its own */
@@ -75,7 +75,7 @@ void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whi
 /* Forgets the hidden states of a sequence from position n_tokens on; 0: all. */
 void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens);
 /* Guesses the tokens after `next`, the token that follows the n_tokens tokens of a sequence. Writes at most n_most
- * guesses to ids and returns their number; 0 if the last token's hidden state is not stored. */
+ * guesses to ids, fewer if cancelled, and returns their number; 0 if the last token's hidden state is not stored. */
 uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, uint32_t n_most,
                             int32_t *ids, const volatile bool *cancel);
 

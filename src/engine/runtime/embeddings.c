@@ -114,8 +114,8 @@ static size_t fill_step(struct batch *b)
     return n;
 }
 
-/* Writes the vector of the finished text b->text: the mean of its rows, truncated to n_kept dimensions and normalised
- * if requested. */
+/* Writes the vector of the finished text b->text: the mean of its rows, truncated to n_kept dimensions. The vector is
+ * normalised unless options.not_normalised is set or it contains scores. */
 static void write_vector(struct batch *b, const whit_embed_text *text)
 {
     const double n = (double)count_wanted(b, text);

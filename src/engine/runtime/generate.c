@@ -64,7 +64,7 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     return status;
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- steps of many generations --------------------------------------------------------------- */
 
 struct gathering {
     whit_step_token tokens[STEP_TOKENS];

@@ -232,8 +232,8 @@ static uint32_t guess_by_model(whit_generation *g, uint32_t n_most)
     return n;
 }
 
-/* Guesses tokens with the draft model; chooses the number of guesses with the least expected time per token, and
- * returns it. */
+/* Guesses tokens with the draft model and returns their number, which whit_draft_choose chooses from their odds and the
+ * measured times. */
 static uint32_t guess_by_cost(whit_generation *g, uint32_t n_most)
 {
     const whit_session *s = g->session;
@@ -503,7 +503,7 @@ void whit_generation_fail(whit_generation *g, whit_status status, const whit_err
     if (!g->finished) fail_generation(g, status, reason, NULL);
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 bool whit_generation_finished(const whit_generation *g)
 {

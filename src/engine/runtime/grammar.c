@@ -49,8 +49,8 @@ static bool is_spelled(const spelling *s, const uint8_t *text, size_t n)
     return false;
 }
 
-/* Appends the bytes that a token adds to a text, and sets *is_end. Tokens that end a text, or are unknown, unused or
- * special, have no bytes, except special tokens in s->spelled. */
+/* Appends the bytes that a token adds to a text, and sets *is_end. Tokens have no bytes if they end a text or are
+ * absent, unknown or unused; special and control tokens have bytes only if s->spelled lists their text. */
 static whit_status bytes_of(void *user, uint32_t id, whit_buf *out, bool *is_end, whit_error *error)
 {
     const spelling *s = user;
@@ -135,7 +135,7 @@ void whit_grammar_vocabulary_close(whit_grammar_vocabulary *vocabulary)
     whit_token_trie_free(vocabulary);
 }
 
-/* ---- as a stage ------------------------------------------------------------------------------- */
+/* ---- grammars as stages of a generation ------------------------------------------------------- */
 
 static whit_status mask_logits(void *user, float *logits, uint32_t n_vocab, whit_error *error)
 {

@@ -36,7 +36,7 @@ void whit_history_penalize(whit_history *history, whit_candidates *candidates, u
                            float frequency, float presence);
 /* Applies DRY ("Don't repeat yourself"): if a token would lengthen a repetition of the last n tokens to n + 1, with n
  * >= allowed, its logit is reduced by multiplier * base^(n - allowed). Only the last `window` tokens are searched.
- * Repetitions end at breakers. */
+ * Repetitions end at breakers; breakers and banned tokens are not penalised. */
 void whit_history_penalize_repetition(whit_history *history, whit_candidates *candidates, uint32_t window,
                                       float multiplier, float base, uint32_t allowed);
 

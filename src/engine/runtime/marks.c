@@ -14,8 +14,8 @@ enum {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Returns the number of marks: n_marks, or, if state_bytes is given, as many as fit into it, at most one mark for each
- * block of all sequences' contexts. */
+/* Returns the number of marks: n_marks, or, if state_bytes is given, as many as fit into it, at most WHIT_MARKS_MAX and
+ * at most one mark for each block of all sequences' contexts. */
 static uint32_t count_marks(const whit_session_options *o, uint64_t mark_bytes)
 {
     if (!o->state_bytes) return o->n_marks;
@@ -49,7 +49,7 @@ void whit_session_place_marks(whit_session *s, whit_arena *arena)
     if (marks->items) memset(marks->items, 0, marks->n * sizeof *marks->items);
 }
 
-/* ---- making --------------------------------------------------------------------------------- */
+/* ---- making and evicting marks -------------------------------------------------------------- */
 
 bool whit_session_is_to_mark(const whit_session *s, uint32_t sequence, uint32_t n_tokens, int32_t id)
 {
@@ -188,7 +188,7 @@ whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *er
     return WHIT_OK;
 }
 
-/* ---- finding -------------------------------------------------------------------------------- */
+/* ---- finding marks to save ------------------------------------------------------------------ */
 
 /* Returns whether mark i may be saved with a sequence: it is not yet chosen, belongs to the sequence's prefix, and is
  * at least WHIT_STATE_BACK_TOKENS tokens before the end; at later positions the sequence can resume from the tail of

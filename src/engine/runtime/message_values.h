@@ -22,7 +22,7 @@ bool whit_message_set_text(whit_datum_pool *pool, whit_datum *message, const cha
 const whit_text *whit_message_join(whit_datum_pool *pool, const whit_text *first, const char *between,
                                    const whit_text *second);
 
-/* Counts the system messages: *n_all of them, *n_first at the beginning. */
+/* Counts the messages with the role system or developer: *n_all of them, *n_first at the beginning. */
 void whit_message_count_system(const whit_datum *messages, size_t *n_all, size_t *n_first);
 /* Returns whether a rendered prompt contains the texts of all system messages that are not at the beginning of the
  * list. */

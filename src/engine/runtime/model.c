@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- .ndf or not ---------------------------------------------------------------------------- */
+/* ---- recognising .ndf files ----------------------------------------------------------------- */
 
 static whit_status looks_like_ndf(const char *path, bool *yes, whit_error *error)
 {
@@ -274,7 +274,7 @@ whit_status whit_model_set_name(whit_model *model, const char *name, whit_error 
     return WHIT_OK;
 }
 
-/* ---- questions ------------------------------------------------------------------------------ */
+/* ---- properties of a model ------------------------------------------------------------------ */
 
 uint32_t whit_model_vocab_size(const whit_model *model)
 {

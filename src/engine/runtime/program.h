@@ -11,7 +11,8 @@
 typedef struct whit_program_tier {
     int tier;                      /* WHIT_LANG_WALK, WHIT_LANG_CLOSURES or WHIT_LANG_NATIVE */
     const whit_lang_jit *jit;      /* compiler to machine code for WHIT_LANG_NATIVE; NULL: not available */
-    const whit_quat_kernels *quat; /* kernels of quaternary vectors; must outlive the program */
+    const whit_quat_kernels *quat; /* kernels of quaternary vectors; must outlive the program; NULL: chosen for the
+                                    * processor */
 } whit_program_tier;
 
 /* Does the same as whit_program_open, with the given tier. */

@@ -130,8 +130,9 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
 }
 
 /* Renders a short conversation to find the text between an answer and the next question. The first special token in
- * that text becomes turn_end; if it has no special token and is not blank, the text becomes `stop`. If the template
- * refuses the conversation, both stay unset. */
+ * that text becomes turn_end; if it has no special token and is not blank, the text becomes `stop`, without blanks at
+ * its end and only if it fits. If the template refuses the conversation or drops one of its messages, both stay
+ * unset. */
 static whit_status find_turn_end(whit_prompter *p, whit_error *error)
 {
     static const char answer[] = "zbzbzb", next[] = "kdkdkd",
@@ -208,7 +209,8 @@ const char *whit_prompter_thinking_close(const whit_prompter *p)
 
 /* ---- open and close ------------------------------------------------------------------------- */
 
-/* Copies the spelling of a special token; leaves *token unchanged if the model does not have the token. */
+/* Copies the spelling of a special token; leaves *token unchanged if the model does not have the token or its spelling
+ * contains a zero byte. */
 static whit_status copy_token(const whit_prompter *p, int32_t id, char **token, whit_error *error)
 {
     size_t n;

@@ -73,7 +73,7 @@ static whit_status encode_pair(const whit_model *model, const whit_rerank_pair *
     return status;
 }
 
-/* ---- models that judge ------------------------------------------------------------------------- */
+/* ---- models that judge by yes and no ----------------------------------------------------------- */
 
 /* Appends [at, end) of a template; replaces {query} and {instruction} by the texts of the pair. */
 static void fill_in(const whit_rerank_pair *pair, const char *at, const char *end, whit_buf *text)

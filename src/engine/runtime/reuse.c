@@ -69,7 +69,7 @@ void whit_session_name_blocks(whit_session *s, uint32_t sequence, uint32_t from,
     }
 }
 
-/* ---- telling changes ------------------------------------------------------------------------ */
+/* ---- reporting changes of the prefix cache -------------------------------------------------- */
 
 _Static_assert(WHIT_CACHE_KEY_BYTES == WHIT_HASH_BYTES && WHIT_CACHE_BLOCK_TOKENS == BLOCK,
                "as the public header says");
@@ -115,7 +115,7 @@ static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_block
     }
 }
 
-/* ---- finding -------------------------------------------------------------------------------- */
+/* ---- finding the longest cached prefix ------------------------------------------------------ */
 
 /* Prefix at whose end the sequence can resume. */
 struct found {

@@ -21,8 +21,8 @@
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-/* Fails for models and options that do not fit together: draft models, models that only compute vectors, too long
- * contexts, and models whose tokens attend to both sides. */
+/* Fails for draft models; for models that cannot continue a text, without only_vectors; for contexts longer than the
+ * model's positions; and for models whose tokens attend to both sides, with an endless session or a packed cache. */
 static whit_status check_vectors(const whit_model *model, const whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
@@ -241,9 +241,9 @@ static bool is_multiplied(const whit_plan *plan, uint32_t tensor)
 }
 
 /* Asks the system for huge pages for memory that is read repeatedly (whit_map_expect): for the session's arena, in
- * which the KV cache and the values between steps are each filled from their beginning, and for the model except large
- * parts of tensors that are not read completely for every token (embeddings that are not also the head, and weights
- * that are read only for the candidates of a screen). */
+ * which the KV cache and the values between steps are each filled from their beginning, and for the model. Excepted are
+ * parts of tensors of at least HUGE_PAGE_BYTES that are not the codes of a multiplied matrix, such as embeddings that
+ * are not also the head, because not all of such a part is read for every token. */
 static void expect_reads(const whit_session *s)
 {
     const whit_weights *weights = &s->model->weights;
@@ -496,8 +496,8 @@ static bool find_damage(whit_session *s, const whit_batch *batch)
     return found;
 }
 
-/* After a pass, enters full blocks into the prefix cache, makes marks that are due, and frees blocks before the
- * windows. */
+/* After a pass, enters full blocks into the prefix cache (not for bidirectional models), makes marks that are due, and
+ * frees blocks before the windows; skips damaged sequences. */
 static void settle(whit_session *s, const whit_batch *batch)
 {
     for (uint32_t i = 0, first = 0; i < batch->n_rows; i++) {

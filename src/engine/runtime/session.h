@@ -12,7 +12,7 @@
 #include "runtime/model.h"
 #include "whit/cache.h"
 
-/* Adapters mounted on a sequence, in the caller's order, without adapters of strength 0. */
+/* Adapters mounted on a sequence, in the caller's order, without adapters of scale 0. */
 typedef struct whit_session_mounts {
     uint32_t n;
     whit_mount items[WHIT_MOUNTS_MAX];
@@ -24,7 +24,7 @@ typedef struct whit_session_mounts {
 struct whit_session {
     const whit_model *model;
     const whit_allocator *allocator;
-    whit_session_options options; /* the caller's options; defaults replace values of 0 */
+    whit_session_options options; /* the caller's options, after fill_options */
     whit_kernels kernels;
     whit_plan plan;
     whit_exec_schedules schedules;
@@ -90,7 +90,8 @@ void whit_session_cut(whit_session *session, uint32_t sequence, uint32_t n_token
  * blocks computed with the sequence's adapters. If the prefix is shorter than n_ids, position n_ids is marked when the
  * sequence reaches it. */
 void whit_session_go_back(whit_session *session, uint32_t sequence, const int32_t *ids, uint32_t n_ids);
-/* Enters the blocks of a sequence that became full between positions `from` and `to` into the prefix cache. */
+/* Enters the blocks of a sequence that became full between positions `from` and `to` into the prefix cache, unless the
+ * sequence is mixed (is_mixed). */
 void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t from, uint32_t to);
 /* Computes the key of a sequence's first n_blocks blocks: a hash of everything that their contents depend on. */
 void whit_session_block_key(const whit_session *session, uint32_t sequence, uint32_t n_blocks,
@@ -101,15 +102,15 @@ void whit_session_place_marks(whit_session *session, whit_arena *arena);
 /* Returns whether a sequence is to be marked when it has n_tokens tokens, the last of which is `id` (marks.h lists
  * these positions). */
 bool whit_session_is_to_mark(const whit_session *session, uint32_t sequence, uint32_t n_tokens, int32_t id);
-/* Marks position n_tokens of a sequence, if the cache needs marks (it is packed, or layers are recurrent) and still has
- * the tail of the position. */
+/* Marks position n_tokens of a sequence, if the session has marks, the position is not beyond the context, the sequence
+ * is not mixed (is_mixed), and the cache still has the tail of the position. */
 void whit_session_keep_mark(whit_session *session, uint32_t sequence, uint32_t n_tokens);
 /* Makes the mark with serial number `number` the newest mark of a sequence; eviction prefers other marks to the newest
  * ones. */
 void whit_session_note_mark(whit_session *session, uint32_t sequence, uint64_t number);
 /* Finds at most `most` marks of a sequence's prefix that are worth saving: the last mark before the positions at which
  * the sequence can resume from the tail of its end, and then the most used marks. Writes their indices, ordered by
- * position, to `marks` and returns their number. */
+ * position, to `marks` and returns their number; 0 for a mixed sequence (is_mixed) and beyond the context. */
 uint32_t whit_session_find_marks(const whit_session *session, uint32_t sequence, uint32_t *marks, uint32_t most);
 /* Makes the draft model, if there is one, forget the hidden states of a sequence from position n_tokens on. */
 static inline void whit_session_forget_drafts(whit_session *session, uint32_t sequence, uint32_t n_tokens)

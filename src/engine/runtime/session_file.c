@@ -37,8 +37,8 @@ static whit_status create(const whit_session *s, uint32_t sequence, const char *
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* Returns the file's last tail whose preceding full blocks are all among the first n_blocks blocks; NULL if not
- * found. */
+/* Returns the file's last tail whose preceding full blocks are all among the first n_blocks blocks and whose position
+ * is not after the end of the sequence; NULL if not found. */
 static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_blocks)
 {
     const whit_tail_view *tails = WHIT_ITEMS(const whit_tail_view, &file->record.tails);
@@ -384,10 +384,10 @@ static size_t n_common(const whit_session_file *file, const whit_session_turn *t
     return common;
 }
 
-/* Returns whether the tail of a turn is to be written. The turn keeps the first n_keep of the file's ids and ends at
- * n_present tokens. Tails of recurrent layers are large, so a turn that ends at most AGAIN_MAX tokens after a stored
- * tail is written without its tail, and computed again when the file is loaded. n_stored: number of stored blocks that
- * the turn keeps. */
+/* Returns whether the tail of a turn is to be written; false if the cache does not have it. The turn keeps the first
+ * n_keep of the file's ids and ends at n_present tokens. Tails of recurrent layers are large, so a turn that ends at
+ * most AGAIN_MAX tokens after a stored tail is written without its tail, and computed again when the file is loaded.
+ * n_stored: number of stored blocks that the turn keeps. */
 static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, size_t n_keep, size_t n_present)
 {
     enum { AGAIN_MAX = 64 };
@@ -466,7 +466,7 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
     return append_turn(file, &turn, whit_session_position(file->session, file->sequence), NULL, error);
 }
 
-/* ---- a whole sequence ----------------------------------------------------------------------- */
+/* ---- snapshots of a whole sequence ---------------------------------------------------------- */
 
 static whit_status append_prefix(whit_session_file *file, uint32_t n_tokens, const uint8_t *saved_tail,
                                  whit_error *error)

@@ -129,7 +129,7 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
     return WHIT_OK;
 }
 
-/* ---- BEGIN ---------------------------------------------------------------------------------- */
+/* ---- the BEGIN frame ------------------------------------------------------------------------ */
 
 const char *const whit_session_kv_names[] = {"f16", "f32", "i8", "k4v2", "k2v2", "bitmap"};
 const char *const whit_session_act_names[] = {"f32", "i8", "q2"};
@@ -268,7 +268,7 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     return whit_session_adapters_check(record, s, sequence, error);
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading frames ------------------------------------------------------------------------- */
 
 static whit_status read_begin(whit_session_record *record, uint32_t frame, const uint8_t *data, size_t size_bytes,
                               whit_error *error)

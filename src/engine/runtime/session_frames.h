@@ -33,7 +33,8 @@ typedef struct whit_turn_header {
 } whit_turn_header;
 _Static_assert(sizeof(whit_turn_header) == 128, "turn");
 
-/* A turn that is being read or was written; its pointers are valid only during the call. */
+/* A turn that is being read or was written; its pointers are valid only during the call of on_turn or
+ * whit_session_record_add that receives it. */
 typedef struct whit_turn_view {
     const whit_turn_header *header;
     uint32_t frame, number;     /* frame: index in the chain; number: index of the turn, from 0 */
@@ -99,8 +100,8 @@ whit_status whit_session_begin_build(const whit_session *session, uint32_t seque
 /* Checks that a sequence has the adapters with which the file was written; the error names the first difference. */
 whit_status whit_session_adapters_check(const whit_session_record *record, const whit_session *session,
                                         uint32_t sequence, whit_error *error);
-/* Checks that the BEGIN table of a file matches a sequence (model, purpose, cache, activations, context, adapters); the
- * error names the first difference. */
+/* Checks that the BEGIN table of a file matches a sequence (model, purpose, cache, activations, adapters, and the
+ * context if RoPE frequencies depend on it); the error names the first difference. */
 whit_status whit_session_begin_check(const whit_session_record *record, const whit_session *session, uint32_t sequence,
                                      const char *purpose, whit_error *error);
 

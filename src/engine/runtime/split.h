@@ -5,7 +5,8 @@
  *
  * Differences from one process: only rank 0 has logits; a step is cancelled between passes; each rank makes the n_top
  * largest logits of its own rows of a screened head exact, so that more than the n_top largest of all may be exact;
- * adapters, session files and snapshots are refused. Sessions of a split model must be used by one thread. */
+ * adapters, session files, snapshots and limits of the experts' memory are refused. Sessions of a split model must be
+ * used by one thread. */
 #ifndef WHIT_RUNTIME_SPLIT_H
 #define WHIT_RUNTIME_SPLIT_H
 
@@ -55,7 +56,7 @@ static inline bool whit_split_leads(const whit_model *model)
  * bytes. */
 whit_status whit_split_tell(const whit_session *session, whit_split_call call, const uint32_t numbers[3],
                             const void *data, size_t n, size_t elem_bytes, whit_error *error);
-/* Tells the other ranks to close a session. */
+/* Tells the other ranks to close a session, if it is open on every rank. */
 void whit_split_tell_close(const whit_session *session);
 /* Fails if the session's model is split, for operations that split models do not support. The error message contains
  * `what`, such as "adapters are". */

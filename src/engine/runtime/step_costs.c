@@ -139,7 +139,7 @@ uint64_t whit_step_costs_guess(const whit_step_costs *costs)
 }
 
 /* Adds a sample of growth, by how much longer a prompt token takes at larger depth, computed from the last samples of a
- * class and the mark of the class. Sets the mark if it is not set. */
+ * class and the mark of the class, if they are at least MARK_DISTANCE apart. Sets the mark if it is not set. */
 static void learn_growth(whit_step_costs *costs, uint32_t class)
 {
     const whit_cost_samples *samples = &costs->prompts[class];

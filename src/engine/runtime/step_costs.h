@@ -57,14 +57,15 @@ void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_
 void whit_step_costs_add_guesses(whit_step_costs *costs, uint32_t n_guesses, uint64_t ns);
 uint64_t whit_step_costs_guess(const whit_step_costs *costs);
 /* Returns the predicted time in ns of a step with n_columns columns and no prompt tokens; 0: unknown. Between measured
- * numbers of columns the time is interpolated. Above the largest one, each further column costs as much as two prompt
- * tokens, but at most the mean time of a column. */
+ * numbers of columns the time is interpolated; below the smallest one it is the time of that number. Above the largest
+ * one, each further column costs as much as two prompt tokens, but at most the mean time of a column. */
 uint64_t whit_step_costs_columns(const whit_step_costs *costs, uint32_t n_columns);
 /* Returns the predicted time in ns that n_prompt prompt tokens add to a step; 0: unknown. */
 uint64_t whit_step_costs_prompt(const whit_step_costs *costs, uint32_t n_prompt, uint32_t depth);
 /* Returns the largest number of prompt tokens, 1 to n_max, with which a step of n_columns columns takes at most
- * budget_ns. Prompt tokens always get a fifth of the step's time, because prompts would otherwise wait as long as the
- * columns use up the budget. */
+ * budget_ns. Prompt tokens always get at least a fifth of the step's time, because prompts would otherwise wait as long
+ * as the columns use up the budget. As long as the cost of prompt tokens is unknown, the number is 16 (at most
+ * n_max). */
 uint32_t whit_step_costs_fit(const whit_step_costs *costs, uint32_t n_columns, uint32_t depth, uint64_t budget_ns,
                              uint32_t n_max);
 

@@ -43,7 +43,7 @@ whit_status whit_tool_style_find(const whit_prompter *prompter, whit_tool_style 
 void whit_tool_style_make_plain(whit_tool_style *style);
 
 /* Converts messages (JSON) to values in the form that the template expects. Calls that the template cannot write are
- * appended to contents in the syntax of the model. */
+ * appended to contents: as <tool_call>...</tool_call>, or as a list for WHIT_CALLS_GRANITE. */
 whit_status whit_tool_style_messages(const whit_tool_style *style, const char *json, size_t n_bytes,
                                      whit_datum_pool *pool, whit_datum *messages, whit_error *error);
 
