@@ -46,7 +46,7 @@ typedef enum lang_op {
     OP_NOT,
     OP_FLIP,  /* ~ */
     OP_FLOAT, /* int to float; for a float operand, it is removed */
-    OP_INT,   /* float to int: towards zero, saturating, NaN is 0 */
+    OP_INT,   /* float to int: towards zero, saturating, NaN is 0; for an int operand, it is removed */
     N_OPS
 } lang_op;
 
@@ -120,7 +120,8 @@ struct lang_node {
     uint8_t kind, type, op; /* op: a lang_op, or a lang_builtin for NODE_BUILTIN */
     bool global;            /* `slot` is a variable of the outermost level, not of the function */
     uint32_t line, column;
-    uint32_t slot; /* number of a variable; NODE_FOR: slot of the counter, the next slot is the limit's */
+    uint32_t slot; /* number of a variable; NODE_FOR: slot of the counter, the next slot is the limit's; NODE_HOST:
+                    * number of the host's function */
     union {
         int64_t i;
         double f;
@@ -235,7 +236,7 @@ typedef struct lang_global {
 /* Marks functions with large or rarely used locals: inlined, they would enlarge every stack frame of a nested
  * expression. */
 #define LANG_APART         __attribute__((noinline))
-#define LANG_MAX_ARGUMENTS 32 /* maximum number of arguments of a function of the language and of print */
+#define LANG_MAX_ARGUMENTS 32 /* maximum number of arguments of a builtin function and of print */
 
 typedef struct lang_scope {
     lang_global *globals; /* (LANG_MAX_GLOBALS) variables of the outermost level; the name is "" if the variable's block
@@ -254,7 +255,8 @@ whit_status lang_check(lang_source *source, lang_arena *arena, lang_scope *scope
 bool lang_is_builtin(const char *name);
 
 /* Holds the state of the optimiser, which changes a tree in place. It folds constants, removes branches that are never
- * taken, computes equal values of a statement once, and replaces affine loops by their closed form. */
+ * taken, computes equal values of a statement once, unrolls short loops, and replaces affine loops by their closed
+ * form. */
 typedef struct lang_optimise {
     lang_arena *arena;
     lang_scope *scope;

@@ -326,7 +326,7 @@ static bool is_word(const struct binary *b, struct node node, const char word[ID
 {
     return predicate_at(b, node.first) == IS_KIND && memcmp(object_at(b, node.first), word, ID_BYTES) == 0;
 }
-/* Returns the kind of a node, a lang_kind; 255 if no text produces such a node. */
+/* Returns the kind of a node, a lang_kind; 255 for functions, programs and unknown words. */
 static uint8_t kind_of(const struct binary *b, struct node node)
 {
     for (size_t k = 0; k < COUNT(kinds); k++)
@@ -558,8 +558,8 @@ static whit_status say_program(struct binary *b, struct node root)
     return say_statements(b, body);
 }
 
-/* Returns whether the triples of a node are ordered by predicate and only lists repeat a predicate, as encoding writes
- * them. */
+/* Returns whether the triples of a node are as encoding writes them: ordered by predicate, which only lists and the
+ * pieces of a name repeat. */
 static bool is_ordered(const struct binary *b, struct node node)
 {
     static const char lists[][ID_BYTES] = {"block", "print", "call", "list", "function", "program"};

@@ -392,7 +392,7 @@ static void print_value(whit_buf *out, lang_value value, uint8_t type)
 
 void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, const uint8_t *types, uint32_t n)
 {
-    enum { STEPS = 64 }; /* number of steps charged per printed number: printing one takes a few hundred nanoseconds */
+    enum { STEPS = 64 }; /* steps per printed value and per number in it, each of which takes hundreds of ns */
     whit_buf out = {.allocator = vm->options.allocator};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t numbers = PRINTED_MAX;

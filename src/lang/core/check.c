@@ -90,7 +90,8 @@ static uint32_t scope_begin(const struct checker *c)
     return c->function ? c->n_locals : c->scope->n_globals;
 }
 
-/* Ends a block: its names can no longer be found. Slots are never reused, so the type of a slot never changes. */
+/* Ends a block: its names can no longer be found. Slots are not reused within a text, so the type of a slot never
+ * changes in it. */
 static void scope_end(struct checker *c, uint32_t begin)
 {
     if (c->function)
@@ -131,8 +132,8 @@ static whit_status check_name(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
-/* Refuses operands without a value, texts and values of the host: programs can only pass texts and values of the host
- * to functions. */
+/* Refuses operands without a value, texts and values of the host: programs can only store, pass and return texts and
+ * values of the host. */
 static whit_status check_operand(struct checker *c, const lang_node *operand, const char *what)
 {
     bool has = operand->type != WHIT_LANG_NONE && operand->type != WHIT_LANG_TEXT && operand->type != WHIT_LANG_HOST;

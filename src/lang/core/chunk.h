@@ -16,7 +16,7 @@ typedef struct lang_chunk_kernels {
     void (*sum)(float lanes[16], const float *a, uint32_t n);
     void (*dot)(float lanes[16], const float *a, const float *b, uint32_t n);
     /* Keeps in lane i mod 16 the larger of the lane and element i. The lanes must begin with the first 16 elements
-     * (lang_lanes_begin), which are not part of `a`. */
+     * (lang_lanes_begin), which need not be in `a`. */
     void (*largest)(float lanes[16], const float *a, uint32_t n);
 } lang_chunk_kernels;
 

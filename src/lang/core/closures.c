@@ -308,7 +308,7 @@ RUN(assign_quat_sum)
     lang_release(c->vm, b);
     return LANG_GO_ON;
 }
-/* Runs q = q + e where e is a variable; in place, no reference is counted. */
+/* Runs q = q + e where e is a variable: in place without counting references if possible, else as assign_quat_sum. */
 RUN(assign_quat_sum_slot)
 {
     lang_array *a = frame[c->slot].a, *b = frame[c->slot2].a;

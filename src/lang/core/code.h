@@ -107,7 +107,8 @@ struct whit_lang_jit {
 /* Compiles an operation on vectors to a chain (elements.c). */
 const lang_code *lang_compile_elements(lang_compiler *c, lang_node *e);
 /* Runs the chain's machine code and writes the result into the vector of the assigned variable. Returns false, without
- * effect, if that vector is shared, its length is not a multiple of 16, or an operand has another length. */
+ * effect, if that vector is shared or has no elements, its length is not a multiple of 16, or an operand has another
+ * length or no value. */
 bool lang_elements_in_place(const lang_code *c, lang_value *frame);
 /* Compiles a sum, mean, dot or maximum of an operation on vectors, whose result is then never stored; NULL if `e` is
  * something else or memory is exhausted. */

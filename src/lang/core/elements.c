@@ -149,7 +149,8 @@ static const float *run_chunk(const whit_lang *vm, const lang_elements *e, const
     return to;
 }
 
-/* Computes the elements from `begin` on, chunk by chunk: writes them to `out`, or adds them to `lanes`. */
+/* Computes the elements from `begin` on, chunk by chunk: writes them to `out`, or adds them to `lanes` or keeps the
+ * largest ones there. */
 static void run_chunks(const lang_code *c, lang_array *const *arrays, uint32_t begin, float *out, float *lanes)
 {
     whit_lang *vm = c->vm;
@@ -169,8 +170,8 @@ static void run_chunks(const lang_code *c, lang_array *const *arrays, uint32_t b
 
 enum { BLOCK = 16 };
 
-/* Computes all elements. If there is machine code, it computes the whole blocks of sixteen elements (except the first
- * block if the largest element is wanted), and run_chunks computes the rest. */
+/* Computes all elements. If there is machine code and there are at least two blocks of sixteen elements, it computes
+ * the whole blocks (except the first block if the largest element is wanted), and run_chunks computes the rest. */
 static void run_all(const lang_code *c, lang_array *const *arrays, float *out, float *lanes)
 {
     const whit_lang *vm = c->vm;

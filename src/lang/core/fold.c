@@ -155,9 +155,9 @@ static void share(struct seen *seen, lang_node *e)
 
 /* ---- constants in variables ------------------------------------------------------------------- */
 
-/* Holds the values of variables that are known at a point of the program. A variable with a single assignment in the
- * whole text, and that of a constant, has this value in the rest of its block. Functions read variables of the
- * outermost level when they run, so within functions no value of these is known. */
+/* Holds the values of variables that are known at a point of the program. A variable whose only assignment in the whole
+ * tree is that of a constant has this value in the rest of the assignment's block. Functions read variables of the
+ * outermost level when they run, so within functions the values of such variables are unknown. */
 struct known {
     uint32_t n_slots;
     uint8_t *n_assigned;      /* (n_slots) number of assignments in the whole tree; 2 means two or more */
@@ -217,7 +217,7 @@ static uint32_t weight(const lang_node *e)
 
 static void fold(lang_optimise *o, struct known *k, lang_node *e);
 
-/* Unrolls a loop if its number of rounds is known and small. */
+/* Unrolls a loop if its number of rounds is known and small, and its body is short (weight). */
 static LANG_APART void unroll(lang_optimise *o, struct known *k, lang_node *loop)
 {
     const lang_node *from = loop->a, *to = loop->b;
@@ -360,7 +360,7 @@ void lang_optimise_tree(lang_optimise *o, lang_node *node)
     struct known k = {.n_slots = o->function ? o->function->n_slots : o->scope->n_globals};
     k.n_assigned = lang_arena_take(o->arena, k.n_slots * sizeof *k.n_assigned);
     k.values = lang_arena_take(o->arena, k.n_slots * sizeof *k.values);
-    if (!k.n_assigned || !k.values) k.n_slots = 0; /* if memory is exhausted, only constants are folded */
+    if (!k.n_assigned || !k.values) k.n_slots = 0; /* if memory is exhausted, the values of variables stay unknown */
     count_assigned(&k, node);
     fold(o, &k, node);
     share_all(o, node);

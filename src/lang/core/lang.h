@@ -15,8 +15,8 @@ typedef enum whit_lang_type {
     WHIT_LANG_NONE,
     WHIT_LANG_INT,   /* i64; arithmetic is modulo 2^64 */
     WHIT_LANG_FLOAT, /* f64 */
-    WHIT_LANG_TEXT,  /* text in quotes; may only be an argument of the host's functions */
-    WHIT_LANG_HOST,  /* value that a function of the host returns; programs can only pass it to other functions */
+    WHIT_LANG_TEXT,  /* text in quotes; programs can only store it, pass it to functions and return it */
+    WHIT_LANG_HOST,  /* value that a function of the host returns; programs can use it like a text */
     WHIT_LANG_VEC,   /* vector of f32 elements */
     WHIT_LANG_QUAT,  /* quaternary vector: elements -2, -1, 1 and 2 times a power of two */
 } whit_lang_type;
@@ -54,7 +54,7 @@ typedef struct whit_lang_host {
 
 typedef struct whit_lang_options {
     /* Maximum number of steps of a run; 0: 10^12. A statement, a call, a round of a loop and 64 elements of an array
-     * are one step each. */
+     * are one step each; printing a value takes 64 steps, and 64 more for each number printed. */
     uint64_t max_steps;
     uint64_t max_ms;      /* maximum processor time of one run; 0: no limit */
     size_t max_bytes;     /* maximum memory of all arrays; 0: 64 MiB */
@@ -86,11 +86,11 @@ whit_status whit_lang_declare(whit_lang *lang, const char *name, whit_lang_type 
 whit_status whit_lang_set_int(whit_lang *lang, const char *name, int64_t value, whit_error *error);
 whit_status whit_lang_set_float(whit_lang *lang, const char *name, double value, whit_error *error);
 whit_status whit_lang_set_vec(whit_lang *lang, const char *name, const float *x, uint32_t n, whit_error *error);
-/* Lends the program the host's own vector, without a copy. After a run, x contains the elements that the program has
- * assigned to the variable. x must stay valid until the next call of this function or whit_lang_close. */
+/* Lends the program the host's own vector, without a copy. After a successful run, x contains the elements that the
+ * program has assigned to the variable. x must stay valid until the next call of this function or whit_lang_close. */
 whit_status whit_lang_lend_vec(whit_lang *lang, const char *name, float *x, uint32_t n, whit_error *error);
-/* Return the value of a variable of the outermost level; false if there is no such variable, or it has another type. A
- * vector is valid until the next run. */
+/* Return the value of a variable of the outermost level; false if there is no such variable, it has another type, or it
+ * is a vector without a value. A vector is valid until the next run. */
 bool whit_lang_get_int(const whit_lang *lang, const char *name, int64_t *value);
 bool whit_lang_get_vec(const whit_lang *lang, const char *name, float **x, uint32_t *n);
 
@@ -106,11 +106,12 @@ void whit_lang_begin_line(whit_lang *lang, uint32_t line);
  * point. If a limit is exceeded, the error is WHIT_ERROR_LIMIT. */
 whit_status whit_lang_run(whit_lang *lang, whit_error *error);
 
-/* Appends the text loaded last as its tier runs it, after optimisation, for people to read: one statement per line. */
+/* Appends all checked functions and the text loaded last as the tier runs them (optimised unless it is the tree
+ * walker), for people to read: one statement per line. Returns false if memory runs out. */
 bool whit_lang_plan(const whit_lang *lang, whit_buf *out);
 
 /* Appends the machine code of the text loaded last, as bytes in hexadecimal, which objdump -D -b binary can read once
- * converted. */
+ * converted; without machine code, a line that says so. Returns false if memory runs out. */
 bool whit_lang_asm(const whit_lang *lang, whit_buf *out);
 
 #endif

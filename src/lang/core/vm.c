@@ -177,8 +177,8 @@ static void forget_blocks(whit_lang *vm)
     }
 }
 
-/* Frees the tree of the previous text if nothing refers to it. The tree stays if the text added functions or machine
- * code, which are in the same memory, or if the host may still refer to texts in it. */
+/* Frees the tree of the previous text if nothing refers to it. The tree stays if the text added functions, instances of
+ * functions or machine code, which need its memory, or if there is a host, which may still refer to texts in it. */
 static void forget_tree(whit_lang *vm)
 {
     bool stays = vm->scope.functions != vm->before.functions || vm->n_jit_pages != vm->n_jit_before || vm->scope.host;

@@ -68,8 +68,8 @@ struct whit_lang {
 _Noreturn void lang_raise(whit_lang *vm, const lang_node *at, whit_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Called when `fuel` is used up: checks the limits of steps and time and the cancel flag, and ends the run if one is
- * exceeded. */
+/* Called when `fuel` is used up: checks the limits of steps and time and the cancel flag, and ends the run if a limit
+ * is exceeded or the flag is set. */
 void lang_refuel(whit_lang *vm, const lang_node *at);
 static inline void lang_step(whit_lang *vm, const lang_node *at, int64_t n)
 {
@@ -153,7 +153,7 @@ void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function)
 
 /* Run the statements of the outermost level; its frame is the globals. */
 void lang_walk(whit_lang *vm, lang_node *program);
-/* Compiles a program into the arena; returns false if memory is exhausted. */
+/* Compiles a program into the arena; returns false if memory is exhausted or the arena's limit is reached. */
 bool lang_compile(whit_lang *vm, lang_node *program);
 void lang_run_compiled(whit_lang *vm);
 

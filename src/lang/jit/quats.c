@@ -36,7 +36,7 @@ bool jit_quats_take(jit_quats *q, const lang_node *assignment)
     return true;
 }
 
-/* ---- code --------------------------------------------------------------------------------------- */
+/* ---- emitting code ------------------------------------------------------------------------------ */
 
 /* Holds arguments that the functions below share. */
 struct context {
@@ -120,7 +120,7 @@ void jit_quats_move(const jit_quats *q, uint32_t size, jit_code *c, bool store)
     if (store && q->n) jit_vzeroupper(c);
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- choosing the code to run ------------------------------------------------------------------- */
 
 void *jit_quats_choose(const jit_quats *q, const lang_value *frame, uint32_t *words)
 {

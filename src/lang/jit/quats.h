@@ -18,19 +18,20 @@ typedef struct jit_quats {
                                                    * change it */
     uint8_t to[JIT_ADDS_MAX], from[JIT_ADDS_MAX]; /* by addition: indices in `slots` of the changed and the added
                                                    * variable */
-    void *code[JIT_QUAT_SIZES];                   /* by size: machine code; NULL: there are not enough registers */
+    void *code[JIT_QUAT_SIZES];                   /* by size: machine code; NULL: there are not enough registers, or it
+                                                   * could not be generated */
 } jit_quats;
 
-/* Adds an assignment v = v + w of two variables to the table; returns false if it has another form, or the table is
- * full. */
+/* Adds an assignment v = v + w of two different variables to the table; returns false if it has another form, or the
+ * table is full. */
 bool jit_quats_take(jit_quats *q, const lang_node *assignment);
 /* Returns whether there are enough registers for vectors of size number `size`. */
 bool jit_quats_fit(const jit_quats *q, uint32_t size);
 /* Emit the code of an addition that was taken, and the code that stores (or loads, if !store) all changed vectors. */
 void jit_quats_add(const jit_quats *q, uint32_t size, jit_code *c, const lang_node *assignment);
 void jit_quats_move(const jit_quats *q, uint32_t size, jit_code *c, bool store);
-/* Returns the code that fits the present lengths and scales of the vectors, and sets *words to their number of words;
- * NULL if no code fits. */
+/* Returns the code for the present lengths of the vectors, and sets *words to their number of words; NULL if no code
+ * fits, a vector has no value, a changed vector is shared, or lengths or scales of a sum differ. */
 void *jit_quats_choose(const jit_quats *q, const lang_value *frame, uint32_t *words);
 
 #endif

@@ -217,7 +217,7 @@ static void find_last_uses(struct vector_compiler *v)
     v->value_last[v->of_op[v->e->n_ops - 1].k] = UINT16_MAX; /* the register of the result is never freed */
 }
 
-/* ---- code --------------------------------------------------------------------------------------- */
+/* ---- emitting code ------------------------------------------------------------------------------ */
 
 /* Base registers of the leaves. rdi holds the address of the call's arguments, later of the constants; rax holds the
  * number of bytes done, rcx of all bytes, rdx the address of the result or of the lanes. */

@@ -283,8 +283,8 @@ static void step_aside(struct compiler *c, size_t from, const lang_node *node, b
     c->asides[c->n_asides++] = (struct aside){from, c->code.n, node, division};
 }
 
-/* Emits rax / d or rax % d for a constant d >= 2: by shifts if d is a power of two, else by multiplication by an
- * inverse (Granlund and Montgomery, 1994; Warren, Hacker's Delight, 10-1). */
+/* Emits rax / d or rax % d for a constant d >= 2: by shifts if d is a power of two below 2^31, else by multiplication
+ * by an inverse (Granlund and Montgomery, 1994; Warren, Hacker's Delight, 10-1). */
 static void divide_by(struct compiler *c, bool remainder, int64_t d)
 {
     jit_code *code = &c->code;
@@ -623,8 +623,9 @@ static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
     return (is_simple(e->b) && is_cheap(c, e->a, n - 1)) || (commutes && is_simple(e->a) && is_cheap(c, e->b, n - 1));
 }
 
-/* Compiles `if x % 2^k == 0 { v = e } else { v = f }` without a branch: computes both values and selects one, because
- * the low bits of a number are unpredictable. Returns false if the statement has another form. */
+/* Compiles `if x % 2^k == 0 { v = e } else { v = f }` (or with !=, or without else) without a branch: computes both
+ * values and selects one, because the low bits of a number are unpredictable. Returns false if the statement has
+ * another form, or e or f is not cheap (is_cheap). */
 static bool choose_branch(struct compiler *c, const lang_node *s)
 {
     enum { OPERATIONS = 3 };
@@ -682,7 +683,7 @@ static void emit_statement(struct compiler *c, const lang_node *s)
     }
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the code around a loop --------------------------------------------------------------------- */
 
 static const uint8_t saved_regs[] = {RBX, RBP, R12, R13, R14, R15, RDI, RSI};
 enum { N_SAVED = sizeof saved_regs, ALIGN_BYTES = 8 };
@@ -750,7 +751,7 @@ static void emit_whole_loop(struct compiler *c, const lang_node *loop)
     write_asides(c);
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running compiled loops --------------------------------------------------------------------- */
 
 typedef void loop_fn(lang_value *frame, whit_lang *vm);
 

@@ -47,8 +47,8 @@ typedef struct whit_memory_batch {
 } whit_memory_batch;
 whit_status whit_memory_batch_add(whit_memory_batch *batch, const uint64_t vector[WHIT_MEMORY_WORDS], const char *text,
                                   size_t n_bytes, whit_error *error);
-/* Appends the batch to the store at `path`, which is created if it is absent. On success the batch is empty
- * afterwards. */
+/* Appends the batch to the store at `path`, which is created if it is absent; an empty batch changes nothing. On
+ * success the batch is empty afterwards. */
 whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path, whit_error *error);
 void whit_memory_batch_free(whit_memory_batch *batch);
 
