@@ -47,8 +47,8 @@ WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
 /* Returns whether tools are described without the template (tool_fallback). A grammar (whit_call_grammar_open) should
  * then constrain the calls, because the model was not trained to write them in this form. */
 WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
-/* Returns whether whit_chat_request.thinking changes a prompt. This was determined by rendering a prompt with thinking
- * on and off. */
+/* Returns whether whit_chat_request.thinking changes a prompt: renders a short prompt with thinking on and off, and
+ * compares. Returns false if the template refuses it. */
 WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
 /* Return settings for generating an answer: an id and a text that end a turn in addition to the model's own end tokens,
  * and whether the parser needs special tokens in the text (keep_special). */

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 typedef enum whit_pooling {
-    WHIT_POOLING_MEAN, /* the mean of the hidden states of all tokens */
+    WHIT_POOLING_MEAN, /* the mean of the hidden states of all tokens (see whit_model_pools_prompt) */
     WHIT_POOLING_CLS,  /* hidden state of the first token */
     WHIT_POOLING_LAST, /* hidden state of the last token, which has attended to all others */
     WHIT_POOLING_OWN,  /* as whit_model_pooling returns; the mean if that is WHIT_POOLING_OWN */

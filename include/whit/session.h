@@ -38,7 +38,8 @@ typedef struct whit_session_options {
     uint32_t n_threads;          /* default 0: the number of physical cores */
     whit_kv_type kv;             /* default f16 */
     whit_act_type act;           /* default i8 */
-    uint32_t n_logits;           /* maximum number of wanted tokens in a step; default 0: n_sequences */
+    uint32_t n_logits;           /* maximum number of wanted tokens in a step; default 0: n_sequences, or n_batch_tokens
+                                  * with only_vectors */
     bool keep_hidden;            /* keep final hidden states, for whit_session_hidden */
     bool exact_head;             /* compute all logits exactly, even for tokens with n_top */
     bool no_fuse;                /* run every operation separately, without fusing: same bits, slower; for checks */

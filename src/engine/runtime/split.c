@@ -4,8 +4,8 @@
 #include "base/flag.h"
 #include "base/options.h"
 
-/* Message by which rank 0 sends a call to the other ranks. The message contains the tokens of a step of at most
- * TOKENS_INSIDE tokens; other data (n elements of elem_bytes) follow it. */
+/* Message by which rank 0 sends a call to the other ranks. The message contains the options of WHIT_SPLIT_OPEN, or the
+ * tokens of a step of at most TOKENS_INSIDE tokens; other data (n elements of elem_bytes) follow it. */
 enum { TOKENS_INSIDE = 8 };
 struct order {
     uint32_t call, session, n, elem_bytes;

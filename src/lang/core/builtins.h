@@ -6,7 +6,8 @@
 #include "lang/core/ast.h"
 
 /* Chooses the signature that fits the checked arguments of a NODE_CALL, and converts integers to floats if it needs
- * that. Turns the node into a NODE_BUILTIN or, for an operation on elements, into a NODE_UNARY or NODE_BINARY. */
+ * that. Turns the node into a NODE_BUILTIN or, for an operation on elements, into a NODE_UNARY or NODE_BINARY; float()
+ * of a float and int() of an integer become their argument. */
 whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node *call);
 /* Checks the arguments of a NODE_CALL of function number `slot` of the host, and turns the node into a NODE_HOST. */
 whit_status lang_check_host(lang_source *source, lang_arena *arena, const whit_lang_host *host, lang_node *call);
