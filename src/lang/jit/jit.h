@@ -7,7 +7,7 @@
 
 #include "lang/core/lang.h"
 
-/* Returns the functions of tier 2; NULL if the processor is not supported. */
+/* Returns the functions of tier 2; NULL unless the library was built for x86-64 and not for Windows. */
 const whit_lang_jit *whit_lang_jit_native(void);
 
 #endif
