@@ -31,8 +31,9 @@ typedef struct whit_endpoint_options {
     const void *receiver;
 } whit_endpoint_options;
 
-/* Opens an endpoint; the options' texts are copied. Errors: argument (no http address, a key that would be sent
- * unencrypted), unsupported (no libcurl), memory. */
+/* Opens an endpoint; the options' texts are copied. Errors: argument (not an http or https address, an address with a
+ * user name, a key with invalid characters or for an unencrypted address of another machine), unsupported (no libcurl),
+ * memory. */
 whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoint **endpoint, whit_error *error);
 void whit_endpoint_close(whit_endpoint *endpoint);
 
@@ -42,14 +43,17 @@ typedef struct whit_endpoint_sink {
     bool (*take)(void *user, const char *data, size_t n_bytes); /* receives a piece; false: stop reading, the rest is
                                                                  * not needed */
     bool (*has_ended)(void *user); /* true: the answer is complete, even if the connection breaks later */
-    bool (*is_whole)(void *user);  /* called when the transfer ends; false: the answer is incomplete and the request is
-                                    * sent again */
+    /* Called when a 2xx answer has ended. false: it is incomplete, and the request is sent again if an attempt is
+     * left. */
+    bool (*is_whole)(void *user);
     void *user;
 } whit_endpoint_sink;
 
-/* Sends `body` and passes the body of the 2xx response to `sink`. Repeats the request after status 408, 409, 429, 5xx
- * or a broken connection. The pause before a repetition is the server's Retry-After (60 s at most), else a delay that
- * doubles each time. Errors: io (with the server's message), limit (the answer is too long), cancelled, memory. */
+/* Sends `body` and passes the body of the 2xx response to `sink`. Repeats the request, up to n_tries attempts and
+ * answer_s seconds in total, after status 408, 409, 429 or 5xx, a temporary failure of the connection (unless this
+ * machine refuses it), or an incomplete answer. The pause before a repetition is the server's Retry-After (60 s at
+ * most), else a delay that doubles each time. Errors: io (with the server's message), limit (the answer is too long),
+ * cancelled, memory, and those of check_receiver. */
 whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes,
                                const whit_endpoint_sink *sink, whit_error *error);
 

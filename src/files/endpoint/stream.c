@@ -22,8 +22,9 @@ static bool is_id(const whit_buf *own, const json_t *id)
 }
 
 /* Returns the index in s->calls of the call that a piece belongs to. `i` is the index that the piece states. Some
- * servers leave the index out, or state 0 for every call; therefore a piece that has a name and an id begins a new call
- * if call `i` has another id. */
+ * servers leave the index out, or state 0 for every call; therefore a piece with a name and an id belongs, if call `i`
+ * has another id, to the call with its id, or to a new call if that does not exist; from then on, a piece without a
+ * name or id belongs to the last call. */
 static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const json_t *name)
 {
     bool begins = json_string_length(id) && json_string_length(name);
@@ -137,7 +138,8 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
     return !n || whit_buf_append(&s->line, data, n) || fail_stream(s, "not enough memory for an answer");
 }
 
-/* Returns whether the answer needs no repetition: it is complete, or the server has reported an error. */
+/* Returns whether the answer needs no repetition: it is not a stream, the end of the stream was received, or parsing
+ * has failed (also because the server reported an error). */
 static bool sse_is_whole(const whit_sse *s)
 {
     return !s->is_stream || s->is_done || s->failed;

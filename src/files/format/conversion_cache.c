@@ -121,8 +121,8 @@ static int is_visible(const struct dirent *entry)
 }
 
 /* Hashes the identities (path, size, mtime, ...) of all files that the importer may read from a model's folder
- * (model/import_hf.c). Subfolders count too: they contain further chat templates and the modules of
- * sentence-transformers. */
+ * (model/import_hf.c). The direct subfolders count too, unless hidden: they contain further chat templates and the
+ * modules of sentence-transformers. */
 static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_error *error)
 {
     struct dirent **names = NULL;
@@ -143,7 +143,7 @@ static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_err
     return status;
 }
 
-/* Hashes the whole model folder that contains the .safetensors file at `path`. */
+/* Calls hash_model_folder for the folder that contains the .safetensors file at `path`. */
 static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *error)
 {
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -153,9 +153,9 @@ static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *er
     return hash_model_folder(hash, dirname(folder), error);
 }
 
-/* Hashes the identities of all files of a split set: NAME-00001-of-00007.gguf stands for seven files. Absent files are
- * skipped, because the name alone does not prove that the file belongs to a set. If the file's content says so, the
- * importer reports the missing files. */
+/* Hashes the identity of the file at `path` or, if it is named as a file of a split set, those of the whole set:
+ * NAME-00001-of-00007.gguf stands for seven files. Absent files are skipped, because the name alone does not prove that
+ * the file belongs to a set. If it does belong to one, the importer reports the missing files. */
 static whit_status hash_split(whit_hash *hash, const char *path, whit_error *error)
 {
     size_t n = strlen(path);

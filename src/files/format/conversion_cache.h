@@ -21,8 +21,9 @@ typedef struct whit_cache_entry {
     int lock_fd; /* descriptor of the locked lock file; -1: not locked */
 } whit_cache_entry;
 
-/* Finds the cache folder: `cache_dir` if not NULL, else $XDG_CACHE_HOME/whit, else $HOME/.cache/whit. Creates it if it
- * is missing. The error is WHIT_ERROR_IO, with the reason, if it is not private. */
+/* Finds the cache folder: `cache_dir` if not NULL or "", else whit in $XDG_CACHE_HOME if that is an absolute path, else
+ * $HOME/.cache/whit. Creates the folder if it is missing. The error is WHIT_ERROR_IO, with the reason, if other users
+ * can access the folder or own it. */
 whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
 /* Like whit_cache_folder, but only computes the folder's path, without creating or checking the folder. */

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Decodes one block. Writes its codes in row order, one scale per group and, if the type has offsets, one offset per
- * group: value = scale * code + offset. Every bit pattern is valid. */
+/* Decodes one block. Writes its codes in row order and, if the kind has them in its blocks, one scale and one offset
+ * per group: value = scale * code + offset. Blocks of any content can be decoded. */
 typedef void whit_ggml_block_fn(const uint8_t *block, int8_t *codes, float *scales, float *offsets);
 
 /* These functions are defined in format/ggml_decode_grid.c. */

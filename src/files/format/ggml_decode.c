@@ -147,7 +147,8 @@ static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 }
 
 /* A block consists of hmask[32], qs[64], scales[12], d[2]. Where hmask has a zero bit, 4 is subtracted from the code. A
- * scale has six bits: the low four are a nibble of scales[0..7], the high two a field of scales[8..11]. */
+ * scale has six bits: the low four are a nibble of scales[0..7], the high two a field of scales[8..11]; 32 is
+ * subtracted from it. */
 static void q3_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     const uint8_t *qs = b + 32, *s = b + 96;
@@ -257,7 +258,7 @@ static void pq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets
 
 /* A block consists of qs[32] (64 slots of four bits), sign[8], d[2]. A slot selects a pattern for a group of four
  * weights of which exactly one is zero. A pattern has two bits per weight, the first weight lowest; a set bit in `sign`
- * negates it. */
+ * negates it. The weights of group g are 16 apart, from 64 (g / 16) + g % 16 on. */
 static void stq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const uint8_t patterns[16] = {0xA9, 0x89, 0x29, 0x09, 0xA6, 0x86, 0x26, 0x06,

@@ -60,7 +60,7 @@ static void q2_0(const int8_t *codes, uint16_t scale, uint8_t *b)
     for (int j = 0; j < 64; j++) b[2 + j / 4] = (uint8_t)(b[2 + j / 4] | (codes[j] + 1) << j % 4 * 2);
 }
 
-/* The kinds whose blocks consist of plain codes and one scale, with the range of the codes. */
+/* The kinds that whit_ggml_encode_codes can write, with the range of their codes. A block has codes and one scale. */
 static const struct encoder {
     whit_ggml_kind kind;
     int8_t least, most;

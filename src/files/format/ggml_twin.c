@@ -58,8 +58,8 @@ static bool has_code_two(const whit_ggml_view *view)
     return false;
 }
 
-/* Examines a tensor until everything that its twin depends on is known. For most files this needs little more than the
- * first row. */
+/* Examines a tensor until everything that its twin depends on is known. Two-bit codes are all tested; the scales
+ * usually differ, which ends the search after little more than the first row. */
 static struct survey survey_blocks(const whit_ggml_view *view)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -93,7 +93,7 @@ static whit_codec ternary_codec(const struct survey *seen, unsigned group)
     return fits ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
 }
 
-/* Sets a codec that stores the kind's codes unchanged, and the type of its byte-sized group scales. */
+/* Sets the codec and scale type of a twin that has byte-sized group scales. */
 static void use_native(whit_tensor_type *type, whit_codec codec, whit_scale_type scale_type)
 {
     type->codec = (uint8_t)codec;
@@ -192,7 +192,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->scale = 1;
         break;
     case WHIT_GGML_Q4_0: type->codec = WHIT_CODEC_I4; break;
-    case WHIT_GGML_Q4_1: /* i4's codes begin at -8: the offset becomes m + 8 d, in float32 */
+    case WHIT_GGML_Q4_1: /* i4's codes begin at -8, so the offset m becomes m + 8 d, exact in float32 */
         type->codec = seen.shifted_offsets_exact ? WHIT_CODEC_I4 : WHIT_CODEC_I8;
         if (type->codec == WHIT_CODEC_I4) type->scale_type = WHIT_SCALE_F32;
         break;

@@ -82,7 +82,8 @@ const whit_ggml_info *whit_ggml_kind_info(whit_ggml_kind kind);
  * unknown. */
 #define WHIT_GGML_MAX_CANDIDATES 4
 size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES]);
-/* Returns whether several kinds use the id, so that gguf_place.c must find the right one from the tensors' sizes. */
+/* Returns whether different projects use the id for different types (not all of which are kinds). gguf_place.c then
+ * chooses the kind by the tensors' sizes and scales. */
 bool whit_ggml_id_collides(uint32_t id);
 /* Returns why tensors with this id (or with one of its meanings) cannot be read and what to do; NULL if nothing is
  * known about it. */
@@ -114,20 +115,21 @@ unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_
  * nibbles of bytes 8..11 and their high two in the top bits of bytes 0..7. */
 void whit_ggml_k_numbers(const uint8_t *block, uint8_t numbers[16]);
 
-/* The twin of a GGUF tensor: the type of whit that represents it exactly. It depends on the tensor's content: a ternary
- * matrix is t5 only if no code is 2; Q4_1 is i4 only if every shifted offset is exact in float32, and i8 otherwise. */
+/* The twin of a GGUF tensor: the type of whit that represents it exactly. It depends on the tensor's content. For
+ * example, a ternary matrix is t5 only if no code is 2; Q4_1 is i4 only if every shifted offset is exact in float32,
+ * and i8 otherwise. */
 typedef struct whit_ggml_twin {
     whit_tensor_type type; /* `layout` and `act` are not set */
-    bool is_ternary;       /* all codes are -1, 0 or 1, and there are no offsets */
+    bool is_ternary;       /* the codec is t2 or t5, and all codes are -1, 0 or 1; there are no offsets */
     bool one_scale;        /* all scales of the tensor equal `scale`, and there are no offsets */
     float scale;           /* valid only if one_scale is true */
 } whit_ggml_twin;
 
 /* Finds the twin of a tensor. `name` is for messages. Fails if the tensor has too many rows or columns for whit, or if
- * an I2_S matrix has the invalid code 3 (then it has another layout under I2_S's id). */
+ * an I2_S matrix has the invalid code 3 (then it is damaged, or of another type under I2_S's id). */
 whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin, whit_error *error);
-/* If all scales are equal, changes the twin to one scale for the whole tensor, and its codec to t5 if it is ternary;
- * the values stay the same. Otherwise does nothing. */
+/* If all scales are equal and the codec allows a float32 scale, changes the twin to one scale for the whole tensor, and
+ * its codec to t5 if it is ternary; the values stay the same. Otherwise does nothing. */
 void whit_ggml_narrow_twin(whit_ggml_twin *twin);
 
 /* Converts one row exactly to the twin's type, in the form of whit_codec_pack (kernels/codec.h). elems: codes in the

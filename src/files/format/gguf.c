@@ -62,7 +62,8 @@ static const whit_gguf_key *key_of(const whit_buf *keys, const char *name)
     return NULL;
 }
 
-/* Reads a number from `least` to `most` that this file itself needs. *value is unchanged if the key is absent. */
+/* Reads a number that opening the file needs; one that is not from `least` to `most` is an error. *value is unchanged
+ * if the key is absent. */
 static whit_status own_number(const whit_gguf_cursor *cursor, const whit_buf *keys, const char *name, uint64_t least,
                               uint64_t most, uint64_t *value)
 {

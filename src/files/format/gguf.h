@@ -74,7 +74,7 @@ typedef struct whit_gguf {
     whit_gguf_file *files;
     size_t n_files, n_files_allocated;
     uint32_t version;
-    whit_gguf_key *keys; /* keys of the first file, in file order */
+    whit_gguf_key *keys; /* keys of the first file, in file order, then keys that whit_gguf_override has added */
     size_t n_keys;
     uint32_t *keys_by_name;
     whit_gguf_tensor *tensors; /* tensors of all files, in file order */
@@ -85,7 +85,8 @@ typedef struct whit_gguf {
     whit_buf notes;
 } whit_gguf;
 
-/* Opens a file. If `path` is any file of a split set (NAME-00001-of-00003.gguf), all files of the set are opened. */
+/* Opens a file. If its key split.count says that it is one of several files (named like NAME-00001-of-00003.gguf), all
+ * files of this split set are opened. */
 whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, whit_gguf **gguf, whit_error *error);
 /* Opens an unsplit file that is in the caller's memory, which must outlive `gguf`. `name` is for messages. */
 whit_status whit_gguf_open_memory(const void *data, size_t size_bytes, const char *name,
@@ -115,8 +116,8 @@ whit_status whit_gguf_f64(const whit_gguf *gguf, const char *name, double *value
 whit_status whit_gguf_bool(const whit_gguf *gguf, const char *name, bool *value, whit_error *error);
 whit_status whit_gguf_string(const whit_gguf *gguf, const char *name, const char **text, size_t *text_bytes,
                              whit_error *error);
-/* Finds an array with elements of this type; *array is NULL if the key is absent. Read number elements by
- * whit_gguf_element_*. */
+/* Finds an array with elements of this type; *array is NULL if the key is absent. A value of another type is a format
+ * error. Read number elements by whit_gguf_element_*. */
 whit_status whit_gguf_array(const whit_gguf *gguf, const char *name, whit_gguf_type element_type,
                             const whit_gguf_key **array, whit_error *error);
 

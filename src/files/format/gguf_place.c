@@ -88,8 +88,8 @@ static enum fit fit_of(const whit_gguf *gguf, const struct place *place, whit_gg
     return zero ? FIT_PADDED : FIT_NONE;
 }
 
-/* Counts implausible scales (not finite, negative or above 1000) in the first 1024 blocks of row 0. Many of them
- * indicate that the kind is wrong. */
+/* Counts those of the first 1024 blocks of row 0 whose first scale is implausible (not finite, negative or above 1000).
+ * Many of them indicate that the kind is wrong. */
 static uint64_t count_odd_scales(const whit_gguf_tensor *tensor, whit_ggml_kind kind)
 {
     whit_ggml_view view = whit_gguf_view(tensor);

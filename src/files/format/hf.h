@@ -32,7 +32,8 @@ typedef struct whit_hf {
     whit_safetensors *weights; /* NULL until whit_hf_open_weights */
 } whit_hf;
 
-/* Reads the folder's documents. An error if a file is a git-LFS pointer instead of its content. */
+/* Reads the folder's documents. It is an error if config.json is missing, a document is not a JSON object, or a file is
+ * a git-LFS pointer instead of its content. */
 whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, whit_hf **hf, whit_error *error);
 /* Reads only a config.json, which may have another name. The other documents count as missing, and there is no
  * folder. */

@@ -120,7 +120,8 @@ static unsigned code_at(const whit_hf_packed *p, uint64_t row, uint64_t col)
     }
 }
 
-/* Reads the scale or bias of a row's group. The tensor's shape is (out, groups), or (groups, out) in GPTQ and AWQ. */
+/* Reads the scale or bias of a row's group. The tensor's shape is (rows, groups), in fp8 (groups of rows, groups of
+ * columns), in GPTQ and AWQ (groups, rows). */
 static float number_at(const whit_hf_packed *p, const whit_safetensor *tensor, uint64_t row, uint64_t group)
 {
     bool transposed = p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2 || p->form == WHIT_HF_AWQ;
@@ -264,8 +265,8 @@ static uint32_t bits_of_words(uint64_t words, uint64_t n_cols)
     return n_fitting == 1 ? found : 0;
 }
 
-/* Determines the number of columns and the bits of a code from the tensors' shapes; the bits are the argument `bits`
- * where the shapes do not determine them. */
+/* Determines the number of rows, of columns and of bits of a code from the tensors' shapes; the bits are the argument
+ * `bits` where the shapes do not determine them. */
 static whit_status read_shape(const whit_safetensors *weights, const char *module, uint32_t bits, whit_hf_packed *p,
                               whit_error *error)
 {
@@ -327,7 +328,8 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
     return WHIT_OK;
 }
 
-/* Determines the number of columns (or rows) per group from the shape of the scales, for packed integers. */
+/* Determines the number of columns per group from the shape of the scales, for packed integers. Checks the scales, the
+ * zero points, and that groups consist of consecutive columns. */
 static whit_status read_groups(const whit_safetensors *weights, const char *module, whit_hf_packed *p,
                                whit_error *error)
 {

@@ -53,9 +53,9 @@ typedef struct whit_hf_packed {
 
 /* The role of a tensor in a module. The ending of its name determines it. */
 typedef enum whit_hf_role { WHIT_HF_OTHER, WHIT_HF_CODES, WHIT_HF_BESIDE } whit_hf_role;
-/* Finds the role of a tensor. CODES: the module's packed weight; the first *module_bytes of `name` are the module's
- * name. BESIDE: a tensor that is read together with the weight, or that has no influence on results. OTHER: any other
- * tensor. */
+/* Finds the role of a tensor. CODES: the module's weight (see whit_hf_is_packed). BESIDE: a tensor that is read
+ * together with the weight, or that has no influence on results. For both, the first *module_bytes of `name` are the
+ * module's name. OTHER: any other tensor. */
 whit_hf_role whit_hf_packed_role(whit_hf_form form, const char *name, size_t *module_bytes);
 
 /* Returns whether a tensor of role CODES is packed. It is a plain tensor if its module was excluded from
@@ -63,12 +63,14 @@ whit_hf_role whit_hf_packed_role(whit_hf_form form, const char *name, size_t *mo
 bool whit_hf_is_packed(whit_hf_form form, const whit_safetensor *tensor);
 
 /* Finds the tensors of `module` and checks their types, shapes and sizes. bits: number of bits of a code, for forms
- * whose tensors do not determine it (MLX, gemma). packed->type is the smallest type that represents all values: i4, t2
- * or i8 with scales (and offsets) per group or row. For fp8 it is f16, or bf16 if f16's range is too small; both round
- * if a scale is not a power of two. packed->type also includes the fixed scales of inputs and outputs. */
+ * whose tensors do not determine it (MLX, gemma). packed->type is t2, i4 or i8 for codes of 2, 4 or 8 bits, with scales
+ * (and offsets) per group or row; it is i8 for codes of any size if the offsets of t2 or i4 would be rounded. For fp8
+ * it is f16, or bf16 if f16's range is too small. packed->exact is false if the offsets of i8 are rounded, or a scale
+ * of fp8 is not a power of two or is below 2^-15. packed->type also includes the fixed scales of inputs and outputs, if
+ * there are any. */
 whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module, uint32_t bits,
                                 whit_hf_packed *packed, whit_error *error);
-/* Returns whether two matrices have the same type, codes and scales. */
+/* Returns whether two matrices have the same type, codes, scales and zero points. */
 bool whit_hf_packed_equal(const whit_hf_packed *a, const whit_hf_packed *b);
 /* Reads a module's fixed scales of its input (scales[0]) and output (scales[1]); 0 if absent. */
 whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form form, const char *module,

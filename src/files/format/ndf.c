@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Directories and seals up to this size are compared with their hashes on opening, which takes a quarter of a
- * millisecond at most. Larger ones are only checked by whit_ndf_verify. */
+/* The payloads of the frames HEAD, SEAL and PART, if not larger than this, are compared with their hashes on opening,
+ * which takes a quarter of a millisecond at most. Larger ones are only checked by whit_ndf_verify. */
 #define CHECKED_AT_OPEN_BYTES ((uint64_t)256 << 10)
 
 bool whit_ndf_has_magic(const void *data, size_t size_bytes)
@@ -31,8 +31,8 @@ static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const c
                      file->map.path, i, whit_ndf_frame_type_name(frame->type), frame->offset, reason);
 }
 
-/* Checks that frame `i` exists and has this type. A payload up to CHECKED_AT_OPEN_BYTES is also compared with its
- * hash. */
+/* Checks that frame `i` exists and has this type. The payload of HEAD, SEAL or PART, if not larger than
+ * CHECKED_AT_OPEN_BYTES, is also compared with its hash. */
 static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint32_t type, whit_error *error)
 {
     if (i >= file->chain.n_frames)

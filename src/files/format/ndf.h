@@ -34,9 +34,9 @@ const char *whit_ndf_frame_type_name(uint32_t type);
 /* Returns whether these first bytes of a file are the beginning of an .ndf file. */
 bool whit_ndf_has_magic(const void *data, size_t size_bytes);
 
-/* Opens a model and its part files, which must be in the folder of `path`. On failure *ndf is NULL and the error names
- * the file, the position and the reason. The sizes of a tensor's parts are not checked against its type here, but by
- * src/model, which knows the codecs. */
+/* Opens a model and its part files, which must be in the folder of `path` or, if that is a symbolic link, of its
+ * target. On failure *ndf is NULL and the error names the file, the position and the reason. The sizes of a tensor's
+ * parts are not checked against its type here, but by src/model, which knows the codecs. */
 whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 /* Opens a model through an open file descriptor, such as that of a file in memory. The caller keeps the descriptor and
  * may close it afterwards. `name` is for messages. Such a model cannot have part files. */

@@ -155,7 +155,8 @@ bool whit_ndf_is_commit(int fd, uint64_t offset)
         !check_header(&header, header.index, header.previous) && !check_commit(&input, offset, &header);
 }
 
-/* Reads the header of the frame at `offset`. Returns NULL, or the reason why the frame is not complete. */
+/* Reads the header of the frame at `offset`. Returns NULL, or the reason why the header is invalid or the frame is not
+ * complete. */
 static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, uint64_t offset, uint32_t index,
                               const uint8_t previous[WHIT_HASH_BYTES], whit_ndf_header *header)
 {

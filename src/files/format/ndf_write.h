@@ -23,7 +23,7 @@ typedef struct whit_ndf_writer whit_ndf_writer;
 typedef struct whit_ndf_write_options {
     /* Limit of the tensor data of one file, in bytes; 0: no limit, one file. A tensor is never divided: one that is
      * larger than the limit gets a file of its own. For the path "dir/NAME.ndf", the further files are
-     * dir/NAME-00002-of-0000N.ndf. */
+     * dir/NAME-00002-of-0000N.ndf, or dir/NAME-00002-of-0000Nb.ndf if they replace files without the "b". */
     uint64_t max_data_bytes;
 } whit_ndf_write_options;
 

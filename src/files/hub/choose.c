@@ -52,8 +52,8 @@ void whit_hub_choice_free(whit_hub_choice *choice)
 
 /* ---- GGUF models ---------------------------------------------------------------------------- */
 
-/* Returns whether `tag` is between delimiters or ends of the name: i2_s in "ggml-model-i2_s", but not Q4_K in
- * "x-Q4_K_M". */
+/* Returns whether the name contains `tag`, in upper or lower case, at its beginning or after one of "-._/", and at its
+ * end or before one of "-./": i2_s in "ggml-model-i2_s", but not Q4_K in "x-Q4_K_M". */
 static bool has_tag(const char *stem, size_t n, const char *tag)
 {
     size_t m = strlen(tag);

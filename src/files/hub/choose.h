@@ -9,7 +9,7 @@
 typedef enum whit_hub_kind {
     WHIT_HUB_FOLDER, /* a safetensors model; opened as a folder */
     WHIT_HUB_GGUF,   /* opened by its first part */
-    WHIT_HUB_OTHER,  /* a file that was requested by its name */
+    WHIT_HUB_OTHER,  /* a file other than .gguf that was requested by its path */
 } whit_hub_kind;
 
 /* Chosen files, as indices into the files of a sorted listing. */
@@ -21,10 +21,11 @@ typedef struct whit_hub_choice {
                    * SIZE_MAX: no shards are missing */
 } whit_hub_choice;
 
-/* Chooses the files of a model. `wanted` is a path, a pattern (with * or ?), or a tag, which is a part of a GGUF file's
- * name such as Q4_K_M or i2_s, in upper or lower case. "" chooses the safetensors folder, or, without one, the only
- * GGUF model. `what` is the repository's name for messages. If no model or more than one matches, the error
- * (WHIT_ERROR_ARGUMENT, or WHIT_ERROR_FORMAT if a model is incomplete) lists the candidates. */
+/* Chooses the files of a model. `wanted` is a path, a pattern (with *, ? or [), or a tag, which is a part of a GGUF
+ * file's name such as Q4_K_M or i2_s, in upper or lower case. "" chooses the safetensors folder, or, without one, the
+ * only GGUF model. `what` is the repository's name for messages. If no model or more than one matches, the error is
+ * WHIT_ERROR_ARGUMENT and lists the GGUF models. If the listing lacks a part of the chosen model, it is
+ * WHIT_ERROR_FORMAT and names the part. */
 whit_status whit_hub_choose(const whit_hub_listing *listing, const char *what, const char *wanted,
                             whit_hub_choice *choice, whit_error *error);
 /* Adds the shards that the index file of a safetensors folder names. `text` is the content of that file. */

@@ -122,7 +122,7 @@ struct transfer {
     int fd;
     uint64_t have; /* bytes of the part that are on disk */
     uint64_t end;  /* size of the whole file according to the current response; WHIT_HTTP_UNKNOWN if not stated */
-    bool resumed;  /* the part consists of data from several responses */
+    bool resumed;  /* the part has data from an earlier response */
 };
 
 static whit_status start_over(struct transfer *t, whit_error *error)

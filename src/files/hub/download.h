@@ -27,7 +27,7 @@ typedef whit_status whit_hub_try_fn(void *user, whit_error *error);
  * the ETag of the version that the beginning belongs to. `what` is the file's name for messages. `file` has the
  * expected size and digest, and receives the actual size, and the digest if only the response states it. On WHIT_OK the
  * part is complete, checked and flushed to disk; "PART.etag" then remains only if there is no digest. On failure the
- * part remains, so that the next call can resume, unless its content does not match the digest. */
+ * part remains, so that the next call can resume, unless it is empty or its content does not match the digest. */
 whit_status whit_hub_download(const whit_hub_line *line, const char *url, const char *what, const char *part,
                               whit_hub_file *file, whit_error *error);
 

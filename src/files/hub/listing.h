@@ -56,7 +56,7 @@ bool whit_hub_listing_write(const whit_hub_listing *listing, whit_buf *out);
 /* Returns whether a text consists of exactly `n_digits` lower-case hexadecimal digits. */
 bool whit_hub_is_hex(const char *text, size_t n_bytes, size_t n_digits);
 /* Copies the address of the next page from a Link header ('<URL>; rel="next"'). Returns false if the header has no such
- * address. */
+ * address or it does not fit. */
 bool whit_hub_next_page(const char *link, char *url, size_t url_bytes);
 /* Returns whether the next page of a listing may be read from `url`. An http address is refused if the hub's `endpoint`
  * is https. */

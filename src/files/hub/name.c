@@ -16,8 +16,8 @@ static bool is_name_byte(char c)
         c == '.';
 }
 
-/* Returns whether the text consists of at most n_parts_max parts of name bytes, separated by '/', none of which begins
- * or ends with '-' or '.'. */
+/* Returns whether the text consists of at most n_parts_max parts of name bytes, separated by '/'. A part must have 1 to
+ * 96 bytes, not begin or end with '-' or '.', and not contain "--" or "..". */
 static bool is_plain(const char *text, size_t n, size_t n_parts_max)
 {
     size_t n_parts = 1, part_bytes = 0;
@@ -120,8 +120,9 @@ static whit_status no_model(const char *text, whit_error *error)
                      "'%.200s' is not the address of a model on the hub (https://huggingface.co/OWNER/NAME)", text);
 }
 
-/* Parses OWNER/NAME, optionally followed by /tree/REVISION, /blob/REVISION/FILE, /resolve/REVISION/FILE or :FILE. The
- * path is split at its slashes before it is decoded, since slashes of a revision are written %2F: refs%2Fpr%2F1. */
+/* Parses the address of OWNER/NAME, optionally followed by @REVISION and :FILE, or by one of /tree, /commit, /blob,
+ * /resolve and /raw with /REVISION and, except after /tree, /FILE. The path is split at its slashes before it is
+ * decoded, since slashes of a revision are written %2F: refs%2Fpr%2F1. */
 static whit_status parse_address(const char *text, whit_hub_name *name, whit_error *error)
 {
     static const char *const views[] = {"tree", "blob", "resolve", "raw", "commit"};

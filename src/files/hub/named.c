@@ -25,7 +25,7 @@ static bool is_path(const char *name)
     if (!*name || strchr("/.~", *name)) return true;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t m = strlen(endings[i]);
-        /* A ':' means OWNER/NAME:FILE, except in C:FILE. */
+        /* A ':' means OWNER/NAME:FILE, except after a drive letter (C:FILE). */
         if (n > m && !strcmp(name + n - m, endings[i])) return !strchr(name + 2, ':');
     }
     return false;

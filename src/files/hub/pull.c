@@ -157,7 +157,8 @@ static whit_status make_folders(const struct pull *pull, char *path, whit_error 
 }
 
 /* Sets here[i] if file i is in the store already. The record of the last pull decides; if it has another digest or
- * lacks the file, as after a crash between two renames, the file on disk is hashed. */
+ * lacks the file, as after a crash between two renames, the file on disk is hashed. A file for which the hub states no
+ * digest counts as absent. */
 static whit_status look_for(struct pull *pull, size_t i, whit_error *error)
 {
     const whit_hub_file *file = &pull->listing.files[i], *old = whit_hub_listing_find(&pull->entry.files, file->path);

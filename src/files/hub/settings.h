@@ -12,8 +12,9 @@
  * WHIT_ERROR_ARGUMENT if it is not an http or https address. */
 whit_status whit_hub_endpoint(char endpoint[WHIT_HUB_ENDPOINT_BYTES], whit_error *error);
 
-/* Reads the token: `given` (may be NULL), else $HF_TOKEN, else the content of the file $HF_TOKEN_PATH, $HF_HOME/token
- * or ~/.cache/huggingface/token; "" if none of these exists. *from is the source's name for messages. The error is
+/* Reads the token: `given` (may be NULL), else $HF_TOKEN, else the content of one file: $HF_TOKEN_PATH or, if that is
+ * not set, $HF_HOME/token, $XDG_CACHE_HOME/huggingface/token or $HOME/.cache/huggingface/token, by the first of these
+ * variables that is set; "" if the file does not exist. *from is the source's name for messages. The error is
  * WHIT_ERROR_ARGUMENT if the text cannot be a token. */
 whit_status whit_hub_token(const char *given, char token[WHIT_HUB_TOKEN_BYTES], const char **from, whit_error *error);
 

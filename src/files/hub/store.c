@@ -192,7 +192,7 @@ void whit_hub_store_free(whit_hub_entry *entries, size_t n_entries)
 
 /* ---- finding repositories by a user's text -------------------------------------------------- */
 
-/* Adds the owner to a name without one, if only one repository has that name. */
+/* Adds the owner to a name without one, if only one repository has that name and revision. Several are an error. */
 static whit_status complete(const char *cache_dir, whit_hub_name *name, whit_error *error)
 {
     whit_hub_entry *entries;

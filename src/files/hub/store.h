@@ -24,11 +24,12 @@ void whit_hub_entry_close(whit_hub_entry *entry);
 /* Creates the repository's folder and locks it, for a pull or a removal, then reads the record again. The error is
  * WHIT_ERROR_IO if another process holds the lock. */
 whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error);
-/* Removes the repository's folder if it has no files, as after a failed pull. */
+/* If the lock is held and the record has no files, removes the lock file and, if it is empty then, the repository's
+ * folder, as after a failed pull. */
 void whit_hub_entry_tidy(const whit_hub_entry *entry);
 /* Returns the total size of the files in the repository's folder, including unfinished downloads. */
 uint64_t whit_hub_entry_bytes(const whit_hub_entry *entry);
-/* Writes entry->files as the record, atomically. */
+/* Writes entry->files as the record, atomically; removes the record if there are no files. */
 whit_status whit_hub_entry_record(const whit_hub_entry *entry, whit_error *error);
 /* Writes the path of `file` in the repository's folder, followed by `ending` ("" or ".part"). */
 whit_status whit_hub_entry_path(const whit_hub_entry *entry, const char *file, const char *ending,
@@ -46,7 +47,8 @@ whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hu
                                 whit_error *error);
 /* Returns whether no file or folder exists at `path`; then `path` may be the name of a model in the store. */
 bool whit_hub_lacks_file(const char *path);
-/* Writes the path that opens the model named `text`: a folder, or the first part of a GGUF file. */
+/* Writes the path that opens the model named `text`: a folder, the first part of a GGUF file, or another file that
+ * `text` requests. A download that is not complete is an error (WHIT_ERROR_IO). */
 whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
                                 whit_error *error);
 
