@@ -107,7 +107,7 @@ bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool
     /* a = A x 10^x and b = step x 10^y, with integers A and step that do not end in 0. */
     int64_t x = a->point - (int64_t)a->n, y = b->point - (int64_t)b->n;
     if (x - y > DIGITS_MAX || y - x > DIGITS_MAX || a->n > DIGITS_MAX) return *known = false;
-    if (x < y) return false;                            /* only a number that ends in 0 is such a multiple */
+    if (x < y) return false;                            /* A would have to end in 0 */
     for (size_t i = 0; i < a->n + (size_t)(x - y); i++) /* Step < 10^18, so this does not overflow. */
         rest = (rest * 10 + (uint64_t)(whit_decimal_digit(a, i) - '0')) % step;
     return rest == 0;

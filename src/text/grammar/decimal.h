@@ -27,13 +27,13 @@ int whit_decimal_compare_magnitudes(const whit_decimal *a, const whit_decimal *b
 int whit_decimal_compare(const whit_decimal *a, const whit_decimal *b);
 /* Returns whether the number is an integer. */
 bool whit_decimal_is_whole(const whit_decimal *decimal);
-/* Returns whether `a` is an integer multiple of `b`. *known becomes false if that cannot be decided, because a number
- * has too many digits or their exponents differ too much. */
+/* Returns whether `a` is an integer multiple of `b`. *known becomes false if that cannot be decided, because `b` is not
+ * positive, a number has too many digits, or their exponents differ too much. */
 bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool *known);
 /* Represents a decimal as n x 10^-decimals with an integer n from 1 to `max`. Returns false if that is not possible. */
 bool whit_decimal_step(const whit_decimal *decimal, uint32_t max, uint32_t *n, uint32_t *decimals);
 
-/* Copies JSON to `out`. A number with a fraction and more than 15 digits is replaced by the shortest number that
+/* Copies JSON to `out`. A number with a fraction and more than 15 digits is replaced by one of 15 or 16 digits if that
  * becomes the same double, since some programs write 0.1 as 0.10000000000000001. Returns false if memory is
  * exhausted. */
 bool whit_decimal_shorten(const char *text, size_t n_bytes, whit_buf *out);

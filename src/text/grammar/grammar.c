@@ -126,7 +126,8 @@ static void forget_masks(whit_grammar *g)
     whit_state_pool_clear(&g->bounded);
 }
 
-/* Copies everything that the states use to a new pool and frees the old one. Nothing changes on failure. */
+/* Copies everything that the states use to a new pool and frees the old one. On failure the states are unchanged; the
+ * cached masks are dropped in any case. */
 static whit_status collect(whit_grammar *g, whit_error *error)
 {
     whit_state_pool moved;

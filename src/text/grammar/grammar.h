@@ -15,9 +15,11 @@ struct whit_grammar {
      * mask. */
     whit_state_pool exact, bounded;
     whit_grammar_state *states;
-    uint32_t begin, collect_at; /* first configuration; number of frames at which unused frames are removed */
-    uint64_t *masks;            /* (n_masks, n_words) bits of the allowed tokens */
-    uint32_t *mask_owner;       /* (n_masks) configuration that each mask belongs to, plus 1; 0: free */
+    /* begin: the first configuration; collect_at: number of frames, or of configurations, at which unused ones are
+     * removed. */
+    uint32_t begin, collect_at;
+    uint64_t *masks;      /* (n_masks, n_words) bits of the allowed tokens */
+    uint32_t *mask_owner; /* (n_masks) configuration that each mask belongs to, plus 1; 0: free */
     uint32_t n_masks, next_mask;
     uint32_t *path; /* (length of the longest token + 1) configurations after each byte of the current path in the
                      * trie */

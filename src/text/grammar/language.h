@@ -18,8 +18,9 @@ typedef struct whit_language {
     const whit_allocator *allocator;
     whit_buf nodes, children, ranges;
     uint32_t *slots, n_slots; /* hash table of the nodes by content: index of a node, plus 1; 0: free */
-    whit_buf classes;         /* ranges of code points with their classes: code points that are in the same sets; see
-                               * language_automaton.c */
+    /* Ranges of code points with their classes. Code points that are in the same sets have the same class
+     * (language_automaton.c). */
+    whit_buf classes;
     uint64_t work;
     bool failed;
 } whit_language;

@@ -23,7 +23,7 @@ typedef enum order { LESS = 0, EQUAL = 1, MORE = 2 } order;
 
 typedef struct place {
     bool fraction;
-    uint8_t n;         /* number of digits before the point, or with `fraction` after it */
+    uint8_t n;         /* number of digits so far before the point or, if `fraction`, after it */
     uint8_t low, high; /* order of the digits so far relative to each bound's digits */
     uint32_t rest;
 } place;
@@ -39,7 +39,7 @@ typedef struct builder {
     uint32_t n_slots, n_places;
 } builder;
 
-/* ---- small parts ------------------------------------------------------------------------------- */
+/* ---- digits, and numbers without bounds -------------------------------------------------------- */
 
 static uint32_t one_digit(whit_automaton *graph, uint32_t first, uint32_t last, uint32_t next)
 {

@@ -41,7 +41,7 @@ static inline whit_pattern_node *whit_pattern_at(const whit_pattern *syntax, uin
 uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_t n, bool inverted);
 
 /* Reads a repetition count from the digits at *at and moves *at after them. Returns false if there is no digit. Counts
- * above the limit become the largest count. */
+ * that do not fit 32 bits become WHIT_AUTOMATON_UNBOUNDED - 1. */
 bool whit_pattern_count(const uint8_t *text, size_t n_bytes, size_t *at, uint32_t *count);
 
 /* Adds nodes to the graph that accept the pattern's texts before `next`. With `in_json` the text is the content of a

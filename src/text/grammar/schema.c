@@ -115,8 +115,9 @@ bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_
     return collect(c, node, set, above, 0);
 }
 
-/* Returns whether a schema imposes no condition any more: apart from references, completed choices and annotations it
- * is empty. Such a schema is removed from its set, so that a reference and its target result in the same set. */
+/* Returns whether an item imposes no condition any more: its schema is empty apart from references, allOf, completed
+ * choices, definitions and annotations, or is `false` and has to fail. Such an item is removed from its set, so that a
+ * reference and its target result in the same set. */
 static bool is_spent(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
     static const char *const weightless[] = {
@@ -322,8 +323,8 @@ uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema)
     return types;
 }
 
-/* Returns the types to which the keywords of a schema apply, for a schema without a type whose keywords are all for one
- * type. Only values of that type are generated. */
+/* Returns the types to which the keywords of a schema apply; all types if it has no such keyword. If a set of schemas
+ * does not restrict the type itself, only values of these types are generated. */
 static uint32_t meant_types(whit_json_schema_compiler *c, uint32_t schema)
 {
     static const struct {

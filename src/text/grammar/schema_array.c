@@ -70,8 +70,8 @@ static bool is_evaluated(array *a, uint32_t schema, uint32_t i, uint32_t matched
     return false;
 }
 
-/* Sets a->schemas to the conditions on element i; i UINT32_MAX: on elements after all prefixes. *none becomes true if
- * no such element is possible. Returns false after an error. */
+/* Sets a->schemas to the conditions on element i, apart from those of the watches; i UINT32_MAX: on elements after all
+ * prefixes. *none becomes true if no such element is possible. Returns false after an error. */
 static bool element_schemas(array *a, uint32_t i, uint32_t matched, bool *none)
 {
     whit_json_schema_compiler *c = a->c;

@@ -310,8 +310,8 @@ static void other_numbers(choice *w, uint32_t list, bool single)
     whit_buf_free(&all);
 }
 
-/* Adds alternatives for values that are not listed: values of other types, other strings and booleans, arrays and
- * objects of other sizes. `single`: `list` is one value instead of an array. */
+/* Adds alternatives for values that are not listed: values of other types, other numbers, strings and booleans, arrays
+ * and objects smaller or larger than all listed ones. `single`: `list` is one value instead of an array. */
 static void other_values(choice *w, uint32_t list, bool single)
 {
     static const uint32_t types[] = {WHIT_JSON_SCHEMA_STRING, WHIT_JSON_SCHEMA_BOOL, ARRAY, OBJECT};

@@ -20,8 +20,9 @@ static bool write_raw(const whit_json *json, uint32_t at, whit_buf *out)
 
 static bool write_schema(const whit_json *json, uint32_t at, whit_buf *out, bool *dropped);
 
-/* Writes the members of an object without the null ones. The members' values are schemas; `is_map`: their names are
- * arbitrary and not keywords. *dropped becomes true if a member is left out. */
+/* Writes the members of an object. It is a schema, whose members with the value null are left out, except "const"; or,
+ * if `is_map`, a map of arbitrary names to schemas, whose members are all written. *dropped becomes true if a member is
+ * left out at any depth. */
 static bool write_members(const whit_json *json, uint32_t object, bool is_map, whit_buf *out, bool *dropped)
 {
     static const char *const maps[] = {"properties",  "patternProperties", "$defs",

@@ -146,7 +146,7 @@ static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, 
     return true;
 }
 
-/* Moves an exclusive bound to the next double inside the range. Only for numbers with a fraction. */
+/* Moves an exclusive bound other than 0 to the next double inside the range. Only for numbers with a fraction. */
 static void move_inside(const whit_json *json, bound *b, bool low)
 {
     double value;

@@ -369,8 +369,8 @@ static uint32_t key_and_value(whit_json_schema_compiler *c, const property *p, u
     return begin;
 }
 
-/* Adds to `ways` an alternative for each class of names that no schema lists: a key of the class and its value. Returns
- * false after an error. */
+/* Adds to `ways` an alternative for each set of patterns: a key that no schema lists and that exactly these patterns
+ * match, and its value. Returns false after an error. */
 static bool write_classes(object *o, whit_buf *schemas, whit_buf *ways)
 {
     whit_json_schema_compiler *c = o->c;
@@ -434,8 +434,8 @@ static bool other_property(object *o, whit_buf *schemas, uint32_t *pair)
     return any;
 }
 
-/* Accepts min to max other properties before `end`, the closing brace. *first: if no property precedes them; *more: if
- * one does. */
+/* Accepts min to max other properties before `end`, the closing brace. *first is the node for an object in which no
+ * property precedes them, *more the node after another property. */
 static void write_others(whit_json_schema_compiler *c, uint32_t pair, uint32_t min, uint32_t max, uint32_t end,
                          uint32_t *first, uint32_t *more)
 {
@@ -450,7 +450,9 @@ static void write_others(whit_json_schema_compiler *c, uint32_t pair, uint32_t m
     }
 }
 
-/* Enforces minProperties and maxProperties by making optional properties required or leaving them out. */
+/* Enforces minProperties and maxProperties by making optional properties required or leaving them out. Sets the bounds
+ * of the number of properties that no schema lists; *possible becomes false if no object can satisfy all conditions.
+ * Returns false after an error. */
 static bool fit_counts(whit_json_schema_compiler *c, whit_json_schema_set set, object *o, uint32_t *min_others,
                        uint32_t *max_others, bool *possible)
 {
@@ -471,8 +473,9 @@ static bool fit_counts(whit_json_schema_compiler *c, whit_json_schema_set set, o
     return true;
 }
 
-/* Reports that several properties with arbitrary names cannot be enforced, because equal names would count once. If no
- * minProperties requires them, returns a node that accepts nothing. */
+/* Handles an object that needs several properties with arbitrary names. They cannot be enforced, because equal names
+ * would count once: this is an error if a schema of the set has minProperties; otherwise the function returns a node
+ * that accepts nothing. */
 static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set set)
 {
     for (uint32_t i = 0; i < set.n; i++) {

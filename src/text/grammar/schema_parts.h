@@ -90,8 +90,8 @@ uint32_t whit_json_schema_refuse(whit_json_schema_compiler *c, uint32_t node, co
     __attribute__((format(printf, 3, 4)));
 /* Returns the rule of a set. A new rule is compiled later. */
 uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n);
-/* Appends to `set` (array of whit_json_schema_item) a schema and all schemas that it refers to. Returns false after an
- * error. */
+/* Appends to `set` (array of whit_json_schema_item) a schema and, recursively, all schemas that it refers to or lists
+ * in allOf, except the schema `true`. Returns false after an error. */
 bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set);
 bool whit_json_schema_open_references(whit_json_schema_compiler *c);
 void whit_json_schema_close_references(whit_json_schema_compiler *c);

@@ -13,8 +13,9 @@ static const uint32_t shorter[] = {WHIT_AUTOMATON_UNBOUNDED, 80, 24};
 
 typedef struct constraints {
     uint32_t min, max;
-    whit_buf patterns, formats, fails; /* arrays of uint32_t: nodes of the schema document */
-    uint32_t by;                       /* node that the error names if the constraints cannot be enforced */
+    /* Arrays of uint32_t. patterns, formats: nodes of the schema document; fails: indices of items of the set. */
+    whit_buf patterns, formats, fails;
+    uint32_t by; /* node that the error names if the constraints cannot be enforced */
 } constraints;
 
 /* ---- patterns as expressions ------------------------------------------------------------------- */

@@ -8,7 +8,8 @@ enum { LOWER, UPPER, DIGIT, CONTROL, CONTINUATION, TWO, THREE, FOUR, NEVER, SIGN
 #define UTF8_KINDS (1u << CONTINUATION | 1u << TWO | 1u << THREE | 1u << FOUR)
 
 /* Assigns a kind to every byte. Bytes that grammars rarely distinguish share a kind, so that a bit set of kinds fits
- * into one word. There are kinds for letters, digits, each ASCII sign, and classes of UTF-8 bytes. */
+ * into one word. There are kinds for lower-case and upper-case letters, digits, control characters, and classes of
+ * UTF-8 bytes; every other ASCII character, and tab and the line ends, have a kind of their own. */
 static void number_kinds(uint8_t kind_of[256])
 {
     uint8_t next = SIGNS;

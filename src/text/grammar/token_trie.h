@@ -40,8 +40,8 @@ struct whit_grammar_vocabulary {
     uint64_t *strings;
 };
 
-/* Appends the bytes of token `id` to `out`; none for a token that cannot occur in a text. *is_end: the token ends the
- * text. */
+/* Appends the bytes of token `id` to `out`; appends no bytes for a token that cannot occur in a text. *is_end: the
+ * token ends the text. */
 typedef whit_status whit_token_bytes_fn(void *user, uint32_t id, whit_buf *out, bool *is_end, whit_error *error);
 whit_status whit_token_trie_build(uint32_t n_tokens, whit_token_bytes_fn *bytes_of, void *user,
                                   const whit_allocator *allocator, whit_grammar_vocabulary **vocabulary,

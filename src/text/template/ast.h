@@ -112,8 +112,7 @@ typedef struct whit_block {
 
 struct whit_template {
     whit_datum_pool pool;
-    char *source; /* line ends are "
-                   * " */
+    char *source; /* line ends are "\n" */
     size_t n_bytes;
     whit_node *body;
     whit_block *blocks;

@@ -62,8 +62,8 @@ static bool make_context(whit_datum_pool *pool, const whit_chat *chat, whit_datu
 
 /* ---- continue_final_message ------------------------------------------------------------------ */
 
-/* Returns the text of the last message: its content, or, if that is a list of parts, the last part's text. NULL if it
- * has no text. */
+/* Returns the text of the last message: its content or, if that is a list of parts, the "text" of the last part that
+ * has one. NULL if it has no text. */
 static const whit_text *final_content(const whit_chat *chat)
 {
     const whit_datum *list = &chat->messages;
@@ -80,8 +80,8 @@ static const whit_text *final_content(const whit_chat *chat)
     return content && whit_datum_is_str(*content) ? content->text : NULL;
 }
 
-/* Returns how many bytes of `rendered` remain if everything after the content is removed; SIZE_MAX if the content does
- * not occur. */
+/* Returns how many bytes of `rendered` remain if everything after the last occurrence of the content is removed;
+ * SIZE_MAX if the content, without the white space around it, does not occur. */
 static size_t cut_after(const whit_text *rendered, const whit_text *content)
 {
     size_t begin = 0, end = content->n_bytes, next;

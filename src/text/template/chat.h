@@ -19,7 +19,8 @@ typedef struct whit_chat {
 } whit_chat;
 
 /* Renders a conversation like whit_template_render. A message's `role` is not marked as the user's text if it is one of
- * the usual roles, because templates build special tokens from it ("<|" + role + "|>"). */
+ * the usual roles (system, user, assistant, tool and others, see chat.c), because templates build special tokens from
+ * it ("<|" + role + "|>"). */
 whit_status whit_template_chat(const whit_template *template, const whit_chat *chat,
                                const whit_template_options *options, whit_buf *out, whit_buf *segments,
                                whit_template_error *error);

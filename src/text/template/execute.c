@@ -261,8 +261,8 @@ static whit_status bind_parameters(whit_machine *m, const whit_signature *s, con
     return WHIT_OK;
 }
 
-/* Binds `caller`, `varargs` and `kwargs` if the body uses them. Surplus arguments are an error if the body does not use
- * `varargs` or `kwargs`. */
+/* Binds `caller`, `varargs` and `kwargs` if the body uses them. A surplus positional argument is an error unless the
+ * body uses `varargs`, a surplus named one unless it uses `kwargs`. */
 static whit_status bind_extras(whit_machine *m, const whit_signature *s, const whit_arguments *arguments)
 {
     static const whit_text caller_name = {.bytes = "caller", .n_bytes = 6, .n_points = 6};

@@ -219,8 +219,8 @@ static whit_status url_encode(whit_machine *m, whit_builtin_frame *call, whit_da
     return whit_machine_build_end(m, &b, result);
 }
 
-/* Decodes the HTML entity at `at`, if it is a number or one of the common names. Returns its size in bytes; 0 if there
- * is no such entity. (MarkupSafe's unescape knows more names.) */
+/* Decodes the HTML entity at `at`, if it is a decimal number below 0xD800 or one of the common names. Returns its size
+ * in bytes; 0 if there is no such entity. (MarkupSafe's unescape knows more names.) */
 static size_t unescape(const whit_text *text, size_t at, uint32_t *point)
 {
     static const struct {

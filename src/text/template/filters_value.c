@@ -173,8 +173,8 @@ static whit_status to_json(whit_machine *m, whit_builtin_frame *call, whit_datum
     return whit_print_json(m, call->self, &style, result);
 }
 
-/* Prints like Python's pprint, which sorts dicts and wraps lines longer than 80 characters. Fails for values whose
- * output would need either. */
+/* Prints like Python's pprint, which sorts dicts and wraps lines longer than 80 characters. Fails if the output is
+ * longer than 80 characters, or the value itself is a dict of several pairs. */
 static whit_status pretty(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);

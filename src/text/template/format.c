@@ -13,7 +13,7 @@ enum { MAX_WIDTH = 1 << 20, MAX_NESTING = 2 };
 typedef struct field {
     uint32_t fill;
     char align; /* '<', '>', '^' or '='; 0: not given */
-    char sign;  /* '+' or ' '; 0: not given */
+    char sign;  /* '+', '-' or ' '; 0: not given */
     bool alternate, zero;
     int64_t width, precision; /* -1: not given */
     char grouping, type;
@@ -21,8 +21,8 @@ typedef struct field {
 
 /* ---- writing a field ------------------------------------------------------------------------- */
 
-/* Writes a number: sign or prefix, then digits. The field's alignment decides where padding is added; '=' adds it
- * between prefix and digits. */
+/* Writes a number: its prefix (sign and base, such as "-0x"), then its digits. The field's alignment decides where
+ * padding is added; '=' adds it between prefix and digits. */
 static void put_number(whit_builder *b, const field *f, const char *prefix, const char *digits)
 {
     size_t n = strlen(prefix) + strlen(digits), width = f->width > 0 ? (size_t)f->width : 0;

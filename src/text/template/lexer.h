@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Divides a template's source into tokens, with Jinja's rules for white space (trim_blocks, lstrip_blocks).
  *
- * The source must be valid UTF-8 with "
- * " line ends, and must outlive the tokens. */
+ * The source must be valid UTF-8 with "\n" line ends, and must outlive the tokens. */
 #ifndef WHIT_TEMPLATE_LEXER_H
 #define WHIT_TEMPLATE_LEXER_H
 

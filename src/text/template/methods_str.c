@@ -71,7 +71,7 @@ static whit_status replace_text(whit_machine *m, whit_builtin_frame *call, whit_
 }
 
 /* Converts the optional arguments start and stop (parameters i and i + 1) to a range of bytes. *valid is false if start
- * is after the end of the text. */
+ * is after stop or after the end of the text. */
 static whit_status search_range(whit_machine *m, const whit_builtin_frame *call, size_t i, size_t *begin, size_t *end,
                                 bool *valid)
 {

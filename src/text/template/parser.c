@@ -9,7 +9,7 @@
 #include "template/builtin.h"
 #include "template/number.h"
 
-/* ---- helpers -------------------------------------------------------------------------------- */
+/* ---- errors, tokens and nodes ----------------------------------------------------------------- */
 
 whit_status whit_parser_fail(whit_parser *p, const char *format, ...)
 {

@@ -40,7 +40,7 @@ whit_status whit_parser_target_name(whit_parser *p, const whit_text **name);
  * else a '|'. */
 whit_status whit_parser_filters(whit_parser *p, whit_node *subject, bool at_name, whit_node **node);
 
-/* The functions below are helpers of both parsers. */
+/* The functions below are used by the parsers of expressions (parser.c) and of statements (statements.c). */
 whit_status whit_parser_fail(whit_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 whit_status whit_parser_unexpected(whit_parser *p, const char *wanted);
 whit_status whit_parser_expect(whit_parser *p, whit_lexeme_type type);

@@ -5,7 +5,8 @@
 #include "template/builtin.h"
 #include "template/unicode.h"
 
-/* Writes repr(text). If a part of the text is the user's, escapes in it count as the user's too. */
+/* Writes repr(text). Escapes of the user's characters count as the user's, and so do the quotes if any part of the text
+ * is the user's. */
 static void quote(whit_builder *b, const whit_text *text)
 {
     char mark = memchr(text->bytes, '\'', text->n_bytes) && !memchr(text->bytes, '"', text->n_bytes) ? '"' : '\'';

@@ -84,10 +84,7 @@ whit_status whit_template_fail(whit_template_error *error, whit_status status, c
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* Copies the source with "\r
- * " and "\r" replaced by "
- * ", and without a "
- * " at its very end. */
+/* Copies the source with "\r\n" and "\r" replaced by "\n", and without a "\n" at its very end. */
 static void normalise(whit_template *t, const char *source, size_t n_bytes)
 {
     size_t n = 0;

@@ -28,7 +28,7 @@ whit_status whit_template_fail(whit_template_error *error, whit_status status, c
 
 typedef struct whit_template_limits {
     size_t memory_bytes; /* memory of one rendering's values; default 256 MiB, at most 2 GiB */
-    size_t output_bytes; /* size of the output, and of every string; default 64 MiB */
+    size_t output_bytes; /* size of the output, and of every string; default 64 MiB, at most 2 GiB */
     uint64_t n_steps;    /* limit of visited nodes and processed items or 64-byte blocks; default 50 million */
     uint32_t depth;      /* nesting of evaluations, including macro calls; default 1,500 */
 } whit_template_limits;

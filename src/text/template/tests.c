@@ -104,8 +104,8 @@ static whit_status compares(whit_machine *m, whit_builtin_frame *call, whit_datu
     return set_answer(result, holds);
 }
 
-/* Implements Python's `is`. Singletons and small integers are always the same object; other values are the same if they
- * share their storage. */
+/* Implements Python's `is`. None, equal booleans, integers and floats, and equal texts of at most one character are
+ * always the same object; other values are the same if they share their storage. */
 static whit_status is_same(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;

@@ -264,7 +264,7 @@ static bool is_case_ignorable(uint32_t point)
 }
 
 /* Returns whether the sigma at `offset` has its final form (Unicode 3.13, Final_Sigma): it follows a cased letter, and
- * no cased letter follows it. */
+ * no cased letter follows it; case-ignorable characters between them do not count. */
 static bool is_final_sigma(const whit_text *text, size_t offset)
 {
     bool cased_before = false;

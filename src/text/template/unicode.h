@@ -6,8 +6,7 @@
 #include "template/text.h"
 
 bool whit_point_is_space(uint32_t point);   /* like str.isspace; strip and split use it too */
-bool whit_point_is_newline(uint32_t point); /* a line end of str.splitlines; the caller treats "\r
-                                             * " as one */
+bool whit_point_is_newline(uint32_t point); /* a line end of str.splitlines; the caller treats "\r\n" as one */
 bool whit_point_is_printable(uint32_t point);
 bool whit_point_is_alpha(uint32_t point);
 bool whit_point_is_decimal(uint32_t point);

@@ -138,8 +138,9 @@ bool whit_datum_is_callable(whit_datum v);
 const char *whit_datum_type(whit_datum v);       /* name of the type in Python */
 bool whit_datum_length(whit_datum v, size_t *n); /* false if the value has no length */
 
-/* Returns whether the value can be hashed. It cannot if it is a list or dict, or a tuple that contains one, is nested
- * more than 64 deep or has very many elements. *n_steps is the number of steps that hashing takes (template.h). */
+/* Returns whether the value can be hashed. It cannot if it is a list, dict or view, or a tuple that contains one, is
+ * nested more than 64 deep or has more than 1,000 elements in total. *n_steps is the number of steps that hashing takes
+ * (template.h). */
 bool whit_datum_is_hashable(whit_datum v, uint64_t *n_steps);
 const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* `key` must be hashable; NULL if absent */
 const whit_datum *whit_dict_get_str(const whit_dict *dict, const char *key);

@@ -213,8 +213,9 @@ static int32_t find_character(const whit_tokenizer_view *view, const int32_t *sy
 }
 
 /* Converts the characters of a piece to the symbols with which ranked merging begins. An unknown character becomes its
- * byte tokens or, if these are missing, the unknown token. As in `tokenizers`, the unknown token is added only when the
- * next known character is reached, so that adjacent ones can be fused. */
+ * byte tokens or, if the model has no such tokens or no byte fallback, the unknown token; without that it is dropped.
+ * As in `tokenizers`, the unknown token is added only when the next known character is reached, so that adjacent ones
+ * can be fused. */
 static whit_status start_ranked(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *piece,
                                 size_t n_bytes, whit_buf *symbols, whit_error *error)
 {
@@ -258,8 +259,8 @@ static whit_status start_by_text(const whit_tokenizer_view *view, const int32_t 
     return WHIT_OK;
 }
 
-/* Appends the ids of the merged symbols. A symbol without an id becomes byte tokens; if these are missing, a run of
- * such symbols becomes one unknown token. */
+/* Appends the ids of the merged symbols. A symbol without an id becomes byte tokens; without these, a run of such
+ * symbols becomes one unknown token or, if there is no unknown token, is dropped. */
 static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piece, const symbol *symbols, size_t n,
                             whit_buf *ids, whit_error *error)
 {

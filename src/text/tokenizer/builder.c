@@ -515,9 +515,10 @@ static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image,
     return status;
 }
 
-/* Returns whether a text may be split before every U+2581 that follows another character. That requires that U+2581 is
- * a token and that no token contains it after another character. BPE without an unknown token is excluded: it drops
- * unknown characters and merges across the gap, where the character before U+2581 may have been dropped. */
+/* Returns whether a text may be split before every U+2581 that follows another character. That requires a BPE or SPM
+ * model without subword prefix and word suffix, that U+2581 is a token, and that no token contains it after another
+ * character. BPE without an unknown token is excluded: it drops unknown characters and merges across the gap, where the
+ * character before U+2581 may have been dropped. */
 static bool may_cut_at_space(const whit_tokenizer_builder *builder)
 {
     static const char space[] = "\xE2\x96\x81";
@@ -537,9 +538,9 @@ static bool may_cut_at_space(const whit_tokenizer_builder *builder)
     return true;
 }
 
-/* Marks the tokens into which their own text is merged, so that encoding can find them without merging. With merging by
- * text, long tokens are skipped because this would be slow; texts that contain them are merged when they are
- * encoded. */
+/* Marks the tokens into which their own text is merged (all tokens if the model ignores merges), so that encoding can
+ * find them without merging. With merging by text, long tokens are skipped because this would be slow; texts that
+ * contain them are merged when they are encoded. */
 static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, size_t size_bytes, whit_error *error)
 {
     enum { MOST_BYTES_BY_TEXT = 512 };

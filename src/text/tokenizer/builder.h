@@ -40,8 +40,8 @@ whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_e
 int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
 /* Returns an id with this text, which may be an added token; -1 if not found. */
 int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
-/* Adds the next merge, given by the texts of its two sides. If their joined text is not in the vocabulary, this is an
- * error with `strict`, and otherwise the merge never applies. */
+/* Adds the next merge, given by the texts of its two sides. If a side or their joined text is not in the vocabulary,
+ * this is an error with `strict`, and otherwise the merge never applies. */
 whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const char *left, size_t left_bytes,
                                          const char *right, size_t right_bytes, bool strict, whit_error *error);
 /* Adds an added token: its occurrences are cut out of the text before the model sees it. With `normalized`, `match` is

@@ -19,7 +19,8 @@ static int32_t find_named(const whit_tokenizer_builder *builder, const whit_toke
     return id >= 0 ? id : named_token(builder, config->special_tokens_map, key);
 }
 
-/* Reads the number under `key`, or number i of the array there. Returns false if there is no such number. */
+/* Reads the id under `key` (only for i = 0), or id i of the array there. Returns false if there is no such number, or
+ * it is not from 0 to INT32_MAX. */
 static bool numbered_id(const whit_json *json, const char *key, size_t i, int64_t *id)
 {
     if (!json) return false;

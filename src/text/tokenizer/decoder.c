@@ -89,8 +89,8 @@ static whit_status decode_replace(whit_token_decoder *decoder, size_t i, const u
     return (simple ? replace_character : replace_all)(decoder, i, text, n, error);
 }
 
-/* Decodes Metaspace: its symbol becomes a space, or is removed in the first token. The result is never longer than the
- * token, so it is built in place in the stage's buffer. */
+/* Decodes Metaspace: its symbol becomes a space, or is removed in the first token unless the prepend scheme is "never".
+ * The result is never longer than the token, so it is built in place in the stage's buffer. */
 static whit_status decode_metaspace(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
                                     whit_error *error)
 {
@@ -292,8 +292,9 @@ static whit_status hold_symbols(stage *s, const uint8_t *text, size_t n, whit_er
     return WHIT_OK;
 }
 
-/* Passes on the complete characters of the stage's buffer, and U+FFFD for each invalid part. With `end` an incomplete
- * character at the end is replaced too. The passed fragments belong to one long token. */
+/* Passes on the complete characters of the stage's buffer, and U+FFFD for each invalid part (with is_inner all bytes,
+ * unchanged). With `end` an incomplete character at the end is replaced too. The passed fragments belong to one long
+ * token. */
 static whit_status pass_characters(whit_token_decoder *decoder, size_t i, bool end, whit_error *error)
 {
     stage *s = &decoder->stages[i];

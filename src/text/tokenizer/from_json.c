@@ -188,8 +188,8 @@ static whit_status read_model(const reader *r)
 
 /* ---- added tokens -------------------------------------------------------------------------- */
 
-/* Applies the builder's normalizers to `text`. *result points into one of the buffers `work`. `regexes` keeps the
- * compiled patterns for the following tokens. */
+/* Applies the builder's normalizers to `text`. *result points into one of the buffers `work`, or is `text` if there are
+ * no normalizers. `regexes` keeps the compiled patterns for the following tokens. */
 static whit_status normalize(const reader *r, const char *text, size_t n, whit_buf work[3], whit_regex **regexes,
                              const uint8_t **result, size_t *n_result)
 {

@@ -44,7 +44,7 @@ enum whit_tokenizer_section {
 enum {
     WHIT_TOKEN_TYPE = 7,     /* mask of the token type, as in GGUF (see below) */
     WHIT_TOKEN_IN_VOCAB = 8, /* the model can result in this token */
-    WHIT_TOKEN_WHOLE = 16,   /* merging the token's text results in this single token */
+    WHIT_TOKEN_WHOLE = 16,   /* merging the token's text results in this single token, or the model ignores merges */
     WHIT_TOKEN_SPECIAL = 32, /* skip_special leaves the token out of decoded text */
     WHIT_TOKEN_PRESENT = 64, /* the id has a text */
 };
@@ -213,7 +213,7 @@ uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id);
 double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
 /* Returns whether the id ends a text or a turn. */
 bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);
-/* Returns the vocabulary entry with this text (IN_VOCAB); -1 if not found. */
+/* Returns the id of the vocabulary entry (IN_VOCAB) with this text; -1 if not found. */
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes);
 int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes,
                                      uint32_t hash);

@@ -16,7 +16,7 @@
 
 typedef struct whit_learn_options {
     uint32_t n_tokens; /* number of tokens wanted, including all the kinds above */
-    /* Further special tokens. Their occurrences in the text, and those of <s> and </s>, belong to no word. */
+    /* Further special tokens. Their occurrences in the text, and those of <unk>, <s> and </s>, belong to no word. */
     const char *const *specials;
     size_t n_specials;
 } whit_learn_options;
@@ -24,7 +24,8 @@ typedef struct whit_learn_options {
 typedef struct whit_learner whit_learner;
 
 /* Opens a learner. `options` and the memory it points to must outlive the learner. It is an error if n_tokens is too
- * small for the tokens that always exist, or if a special token is empty, repeated, or one of <unk>, <s>, </s>. */
+ * small for the tokens that always exist or above 2^20, or if a special token is empty, repeated, or one of <unk>, <s>,
+ * </s>. */
 whit_status whit_learner_open(const whit_learn_options *options, const whit_allocator *allocator,
                               whit_learner **learner, whit_error *error);
 /* Counts the words of a text. Memory use grows with the number of different words. */

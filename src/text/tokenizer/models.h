@@ -46,12 +46,12 @@ whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_mod
 whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
                                    size_t n_bytes, whit_buf *ids, whit_error *error);
 /* Encodes by WordPiece: repeatedly takes the longest entry that the rest of the word begins with; all entries but the
- * first have the subword prefix. */
+ * first have the subword prefix. A word that is not composed of entries becomes the unknown token. */
 whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
                                      const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
-/* Appends the byte tokens <0xNN> of a text. *done is false, and nothing is appended, if the vocabulary lacks one of
- * them. */
+/* Appends the byte tokens <0xNN> of a text. *done is false, and nothing is appended, if the model has no byte fallback
+ * or the vocabulary lacks one of them. */
 whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes, bool *done,
                                       whit_buf *ids, whit_error *error);
 /* Returns whether the model may choose this id for the current text. */

@@ -32,7 +32,7 @@ typedef struct whit_match {
 } whit_match;
 
 /* Finds the next match in `text`, which is valid UTF-8; *found is false if no match follows. An empty match directly
- * after another match does not count. Errors: limit. */
+ * after another match does not count. Errors: limit, memory. */
 whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
                             whit_error *error);
 

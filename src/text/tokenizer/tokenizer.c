@@ -319,7 +319,7 @@ static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text
 
 typedef whit_status section_fn(encoding *e, const uint8_t *text, size_t n, bool at_start, enum origin origin);
 
-/* Cuts added tokens out of `text`, and passes the text between them to `section`. */
+/* Cuts added tokens out of `text`, appends their ids, and passes the text between them to `section`, in order. */
 static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *text, size_t n, bool at_start,
                              enum origin origin, section_fn *section)
 {

@@ -38,8 +38,8 @@ void whit_tokenizer_close(whit_tokenizer *tokenizer);
 void whit_tokenizer_trim(whit_tokenizer *tokenizer, size_t keep_bytes);
 
 /* Appends the ids (int32_t) of `text` to `ids`. Bytes that are not valid UTF-8 count as U+FFFD. On failure `ids` is
- * unchanged. Errors: limit (a text larger than 1 GiB, a pattern that backtracks endlessly), format (a damaged image),
- * memory. */
+ * unchanged. Errors: limit (a text larger than 1 GiB, or one that takes too many steps), format (a damaged image, or an
+ * unknown character and no unknown token), memory. */
 whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, size_t n_bytes,
                                   const whit_encode_options *options, whit_buf *ids, whit_error *error);
 

@@ -113,8 +113,9 @@ static const whit_config_token *documented(const whit_buf *list, size_t *n)
 }
 
 /* Applies the tokens of tokenizer_config.json and similar files (`list`) to copies of the vocabulary's texts and types.
- * A special token becomes special. Any other listed token becomes user-defined, so that it is found before the text is
- * divided. An id that the vocabulary only reserves gets its text. */
+ * A listed token is applied if the vocabulary has the same text for its id, or only reserves the id (as a control or
+ * unused token): it gets its text, and becomes a control token if listed as special, else user-defined, so that it is
+ * found before the text is divided. Control, unknown and byte tokens with the same text keep their type. */
 static whit_status amend(whit_vocabulary *v, const whit_buf *list, whit_buf *texts, whit_buf *types, whit_error *error)
 {
     size_t n;
@@ -172,7 +173,8 @@ static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit
     return WHIT_OK;
 }
 
-/* Adds the added tokens: control tokens as special ones, and user-defined tokens, which are found in any text. */
+/* Adds the added tokens: control and unknown tokens as special ones, user-defined tokens, which are found in any text,
+ * and the tokens of `list`. */
 static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
                              whit_error *error)
 {
@@ -321,8 +323,9 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
     return add_ids(builder, v, pattern->add_bos, error);
 }
 
-/* Restores the texts of WordPiece's tokens as tokenizer.json has them. GGUF files mark the tokens that begin a word,
- * tokenizer.json marks the others ("##"). `texts` receives the texts, `list` the array of them. */
+/* Restores the texts of WordPiece's tokens as tokenizer.json has them. GGUF files mark the tokens that begin a word
+ * (U+2581); tokenizer.json marks the others ("##"), except tokens in brackets such as [CLS] and tokens whose type is
+ * not normal. `texts` receives the texts, `list` the array of them. */
 static whit_status spell_words(whit_vocabulary *v, whit_buf *texts, whit_buf *list, whit_error *error)
 {
     size_t n_bytes = 0, at = 0;
