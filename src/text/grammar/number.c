@@ -315,8 +315,8 @@ static uint32_t exponent_between(whit_automaton *g, int64_t first, int64_t last,
     return letter_e(g, whit_automaton_split(g, ways, n_ways));
 }
 
-/* Accepts the exponent of a number d1.d2d3... after its n digits. `low` and `high` are their orders relative to the
- * bounds' digits. */
+/* Accepts the exponent of a number d1.d2d3... after its n digits. `low` and `high` are the orders of these digits
+ * relative to the digits of the two bounds. */
 static uint32_t exponent_for(const builder *b, uint32_t n, uint8_t low, uint8_t high)
 {
     const whit_number_range *r = b->range;
@@ -326,7 +326,8 @@ static uint32_t exponent_for(const builder *b, uint32_t n, uint8_t low, uint8_t 
     return exponent_between(b->graph, first, last, b->next);
 }
 
-/* Accepts the rest of a number after n digits. `low` and `high` are their orders relative to the bounds' digits. */
+/* Accepts the rest of a number after n digits. `low` and `high` are the orders of these digits relative to the digits
+ * of the two bounds. */
 static uint32_t scientific_digits(const builder *b, uint32_t n, uint8_t low, uint8_t high)
 {
     const whit_number_range *r = b->range;

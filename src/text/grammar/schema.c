@@ -285,7 +285,7 @@ bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *nam
     return true;
 }
 
-/* ---- the keywords ---------------------------------------------------------------------- */
+/* ---- the types that the keywords of a schema allow ------------------------------------- */
 
 static void check_keywords(whit_json_schema_compiler *c, uint32_t schema)
 {

@@ -20,8 +20,8 @@ typedef struct whit_datum_pool {
 void *whit_datum_pool_alloc(whit_datum_pool *pool, size_t size_bytes);
 /* Allocates n_elems * elem_bytes, 16-byte aligned and zeroed. Returns NULL if memory or the limit is exhausted. */
 void *whit_datum_pool_zalloc(whit_datum_pool *pool, size_t n_elems, size_t elem_bytes);
-/* Returns a larger block that begins with the old block's contents. The newest block of the pool grows in place. NULL
- * if memory or the limit is exhausted. */
+/* Returns a larger block that begins with the old block's contents. The newest block of the pool grows in place if its
+ * chunk has room. NULL if memory or the limit is exhausted. */
 void *whit_datum_pool_grow(whit_datum_pool *pool, void *memory, size_t old_bytes, size_t new_bytes);
 /* Frees all memory. The pool is then empty and can be used again. */
 void whit_datum_pool_clear(whit_datum_pool *pool);

@@ -6,12 +6,12 @@
 #include "tokenizer/base64.h"
 #include "tokenizer/normalize.h"
 
-/* State of the conversion of one of the four objects. */
+/* State of the conversion of a normalizer, pre_tokenizer, post_processor or decoder. */
 typedef struct reader {
     whit_tokenizer_builder *builder;
     const whit_json *json;
     whit_error *error;
-    whit_buf *steps; /* the list to which steps are appended */
+    whit_buf *steps; /* the list to which steps are appended; NULL for a post_processor */
 } reader;
 
 static uint32_t field(const reader *r, uint32_t at, const char *key)

@@ -299,7 +299,8 @@ static whit_status encode_text(encoding *e, const uint8_t *text, size_t n, bool 
     return WHIT_OK;
 }
 
-/* Applies all normalizers. *text and *n become the result, which is in a buffer of the tokenizer. */
+/* Applies all normalizers. *text and *n become the result, which is in a buffer of the tokenizer; they are unchanged if
+ * there are no normalizers. */
 static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text, size_t *n, whit_error *error)
 {
     size_t limit_bytes = *n * MAX_GROWTH + 65536;
