@@ -160,7 +160,7 @@ static void put_nibbles(const uint8_t *qs, int n, const int8_t levels[16], int8_
 }
 
 /* A block consists of d[2], scales_h[2] (two high bits of each scale), scales_l[4] (four low bits of each scale),
- * qs[128]. */
+ * qs[128]. The scales are stored with 32 added. */
 void whit_ggml_block_iq4_xs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const int8_t levels[16] = WHIT_GRID_LEVELS_NL;

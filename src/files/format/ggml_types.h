@@ -4,8 +4,9 @@
  *
  * All except the float types have integer codes, a scale per group, row or tensor, and perhaps an offset per group:
  * value = code * scale [+ offset]. The decoders return these numbers as the file has them; float32 rows are computed
- * from them with one rounding, as in ggml. Every bit pattern has a defined value. Nothing here allocates memory. Views are read-only
- * and may be shared by threads. Sources: shared reference formats.md 3 and ggml's published block descriptions.
+ * from them with one rounding, as in ggml. Every bit pattern has a defined value. Nothing here allocates memory. Views
+ * are read-only and may be shared by threads. Sources: shared reference formats.md 3 and ggml's published block
+ * descriptions.
  *
  * A *kind* has one meaning. A type id in a file may have several, because forks of llama.cpp reuse ids
  * (format/gguf_place.c decides). */

@@ -285,8 +285,8 @@ static uint32_t watched_array(array *a, uint32_t next)
 
 /* ---- uniqueItems ------------------------------------------------------------------------------- */
 
-/* Lists the values, without duplicates, of an enum that applies to every element. Returns false if there is no such
- * enum. */
+/* Lists the values, without duplicates, of an enum that applies to every element, as far as they satisfy all the
+ * conditions on the elements. Returns false if there is no such enum, or after an error. */
 static bool list_values(array *a, whit_buf *values)
 {
     whit_json_schema_compiler *c = a->c;

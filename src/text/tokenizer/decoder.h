@@ -25,8 +25,8 @@ typedef struct whit_token_decoder_options {
 whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_decoder_options options,
                                     const whit_allocator *allocator, whit_token_decoder **decoder, whit_error *error);
 /* Returns the text that is final with `id`; it never ends inside a character, except with is_inner. The decoder owns
- * it, and it is valid until the next call. Ids without a text are ignored. Memory is allocated only if a buffer is too
- * small. */
+ * it, and it is valid until the next call. Ids without a text, and special tokens if skip_special is set, are ignored.
+ * Memory is allocated only if a buffer is too small. */
 whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, const char **text, size_t *n_bytes,
                                     whit_error *error);
 /* Returns the remaining text at the end of the ids. Afterwards the decoder begins a new text. */
