@@ -341,7 +341,8 @@ int cli_agent_latest(cli_call *call, const char *project)
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Joins the operands to the text of a task. Returns false if there is only one word, which is not a task. */
+/* Joins the operands to the text of a task. Returns false if there is only one word, which is not a task, or if memory
+ * runs out. */
 static bool join_task(const cli_call *call, whit_buf *task)
 {
     bool is_task = call->n_operands > 1 || strpbrk(call->operands[0], " \t\n");

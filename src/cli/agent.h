@@ -14,8 +14,9 @@ struct agent_values {
     float temperature;
     int allow;
     bool preview, json, no_sandbox, acp, yes, resume;
-    bool hides_key;                 /* whit found the server by itself, so $WHIT_API_KEY is not sent */
-    const whit_found_server *found; /* the server that `url` names; NULL: an option names it */
+    bool hides_key; /* whit found the server by itself, so $WHIT_API_KEY is not sent */
+    /* the server that `url` names; NULL: an option names the server, or the model runs in this process */
+    const whit_found_server *found;
     cli_session_flags session;
 };
 /* The words of --allow; green and yellow are older names of read and write. */
@@ -48,11 +49,12 @@ int cli_agent_latest(cli_call *call, const char *project);
 /* Runs a command for turns: "undo", "redo" or "log"; which: the number of the turn, NULL: the latest one. Returns an
  * exit status. */
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
-/* Lets the user edit staged changes in $VISUAL, $EDITOR or whit edit. Errors: io, memory. */
+/* Lets the user edit staged changes in $VISUAL, $EDITOR or whit edit. If the editor fails, says so and keeps the
+ * changes. Errors: io, memory. */
 struct whit_changes;
 whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error);
-/* Shows changes, asks for approval if needed, and writes them as one turn with this note. Returns CLI_OK also if there
- * is nothing to write. */
+/* Shows changes, asks for approval if needed, and writes them as one turn with this note; with --preview only shows
+ * them. Returns CLI_OK also if there is nothing to write. */
 struct whit_changes;
 int cli_agent_write(cli_call *call, struct whit_changes *set, const char *project, const char *note);
 /* Runs the tasks of -j in parallel. Returns an exit status. */

@@ -9,13 +9,13 @@
 struct hosted {
     cli_call *call;
     struct cli_tasks tasks;
-    whit_found_server found; /* the server that was found, if no option names a server */
+    whit_found_server found; /* the server that was found, if `finds` */
     const char *wanted;      /* the name of --model */
-    bool finds;              /* no option names a model or a server */
+    bool finds;              /* neither --url nor -m is given */
 };
 
-/* Puts the address of the server that was found into the options if they name no model. Each session finds it anew,
- * since another user's server may have taken its place. Errors: argument (no server answers). */
+/* Puts the address of the server that was found into the options if neither --url nor -m is given. Each session finds
+ * it anew, since another user's server may have taken its place. Errors: argument (no server answers). */
 static whit_status find_server(void *user, whit_error *error)
 {
     struct hosted *h = user;

@@ -203,8 +203,8 @@ struct checked {
     bool is_refused; /* the user has refused to run a check */
 };
 
-/* Returns whether a check may run. Without a sandbox, the user is shown the changes on which the check would run, and
- * is asked. */
+/* Returns whether a check may run. In a sandbox it always may; without a sandbox only if the user agrees at a terminal,
+ * which has shown the changes on which the check would run. */
 static bool may_check(void *user, const char *line)
 {
     struct checked *checked = user;
@@ -330,8 +330,9 @@ static int add_task(struct parallel *p, const char *text)
     return CLI_OK;
 }
 
-/* Reads the tasks. If there is one operand and it is a readable file, each of its lines is a task, except empty lines
- * and lines that begin with '#'. Otherwise each operand is a task. */
+/* Reads the tasks: the text of -p, if given, and those in the operands. If there is one operand and it is a readable
+ * file, each of its lines is a task, except empty lines and lines that begin with '#'. Otherwise each operand is a
+ * task; a single operand of one word is refused. */
 static int read_tasks(struct parallel *p)
 {
     cli_call *call = p->call;

@@ -181,7 +181,7 @@ static void task_keep(void *user)
 }
 
 /* Chooses and locks the file of the conversation. If another running agent in this project uses the usual file, chooses
- * a new file in the same folder. */
+ * a new file in the same folder; fails if it uses a file that --session, --resume or the editor's session names. */
 static whit_status choose_file(struct cli_tasks *t, whit_error *error)
 {
     const struct agent_values *values = t->call->values;

@@ -13,7 +13,8 @@
 struct cli_tasks {
     cli_call *call;
     const volatile bool *cancel;
-    void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives pieces of the answer; may be NULL */
+    /* receives pieces of the answer; NULL: the answer is printed at the end */
+    void (*on_text)(void *user, const char *text, size_t n_bytes);
     void *user;
     const char *project;
     const char *id; /* id of the editor's session, which has its own conversation file; NULL: the project's
@@ -45,8 +46,9 @@ struct cli_tasks {
 
 /* ---- functions for tasks -------------------------------------------------------------------- */
 
-/* Opens the model; the first six members must be set. Returns CLI_OK, or an exit status after a message; the caller
- * must close in both cases. */
+/* Opens the model, the MCP servers and the conversation. The members up to `id` must be set; `servers` may be set, all
+ * other members must be zero. Returns CLI_OK, or an exit status after a message; the caller must close in both
+ * cases. */
 int cli_tasks_open(struct cli_tasks *tasks);
 void cli_tasks_close(struct cli_tasks *tasks);
 /* Runs a task and saves the conversation. only_reads: the model makes a plan, and nothing is written. Returns an exit
@@ -56,7 +58,8 @@ int cli_tasks_run(struct cli_tasks *tasks, const char *text, bool only_reads);
 int cli_tasks_run_attached(struct cli_tasks *tasks, const char *task, bool only_reads);
 /* Reads and runs typed tasks until the input ends. */
 int cli_tasks_type(struct cli_tasks *tasks);
-/* Writes the path of the conversation file of an editor's session. Errors: io. */
+/* Writes the path of the usual conversation file of a project (id NULL), or of the editor's session `id` in it. Errors:
+ * io. */
 whit_status cli_tasks_path(const struct agent_values *values, const char *project, const char *id, char path[PATH_MAX],
                            whit_error *error);
 /* Saves the conversation to its file. Errors: io. */

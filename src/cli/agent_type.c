@@ -75,8 +75,8 @@ static void attach_named(struct cli_tasks *t, const char *task)
     }
 }
 
-/* Attaches the end of a command's output to the next task, without control characters, since the task must be a UTF-8
- * string without zero bytes. */
+/* Attaches the end of a command's output to the next task: without control characters, since the task must be a UTF-8
+ * string without zero bytes, and without keys. */
 static void attach_output(struct cli_tasks *t, const char *line, whit_buf *output, int status)
 {
     char how[40] = "the command was ended by a signal", *plain;
@@ -144,8 +144,8 @@ int cli_tasks_run_attached(struct cli_tasks *t, const char *task, bool only_read
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-/* Returns the names of the server's models; NULL or an empty list if the server does not list them or is on another
- * machine. */
+/* Returns the names of the server's models; an empty list if the server does not list them or is on another machine;
+ * NULL if memory runs out. */
 static json_t *ask_names(const struct agent_values *values)
 {
     char address[200];

@@ -74,8 +74,8 @@ static const cli_option options[] = {
 
 #define LIST_MAX 64
 
-/* Parses numbers separated by commas, such as "0,2048". Returns how many there are; 0 if the text is malformed or a
- * number exceeds `most`. */
+/* Parses numbers separated by commas, such as "0,2048". Returns how many there are; 0 if the text is malformed, a
+ * number exceeds `most`, or there are more than LIST_MAX numbers. */
 static size_t parse_list(const char *text, uint32_t most, uint32_t list[LIST_MAX])
 {
     size_t n = 0;
@@ -99,7 +99,7 @@ struct bench {
     const struct bench_values *values;
     bench_model *models;
     size_t n_models;
-    const char *draft; /* as in bench_test, with the path that was found for a file */
+    const char *draft; /* value of --draft as in bench_test; a model's name is replaced by its path */
     char draft_path[BENCH_PATH_BYTES];
     bench_test *tests;
     bench_result *results;
@@ -142,8 +142,8 @@ static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, w
     return ranks->rank ? make_models(b, error) : WHIT_OK;
 }
 
-/* Makes a test for every combination of model, depth and number of threads, for prompts and decoding; with --steal also
- * a second one in which a core is busy. */
+/* Makes a test for every combination of model, depth and number of threads, for prompts and decoding, except for those
+ * with 0 tokens (-p 0, -n 0); with --steal also a second test in which a core is busy. */
 static whit_status make_tests(struct bench *b, whit_error *error)
 {
     const struct bench_values *v = b->values;

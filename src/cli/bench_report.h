@@ -44,8 +44,8 @@ void bench_print_table(cli_call *call, bench_form form, const bench_table *table
 /* Returns a row as a JSON object whose keys are those of the columns; the caller owns it. */
 json_t *bench_row_json(const bench_table *table, size_t row);
 
-/* Prints n results. with: bits BENCH_WITH_... of the given options; all: the table has all columns and not only the
- * main ones. */
+/* Prints n results. with: bits BENCH_WITH_... of the given options; all: the Markdown table has all columns and not
+ * only the main ones. */
 void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all);
 
 /* Runs whit bench under mpirun; all ranks call it. Measures the network, then the tests on rank 0 alone and on all

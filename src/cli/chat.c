@@ -90,7 +90,8 @@ void cli_chat_fail_error(cli_chat *chat, const whit_error *error)
     cli_chat_remember(chat, cli_fail_error(chat->call, error));
 }
 
-/* Handles Ctrl-C: ends a script; at a terminal the chat continues. */
+/* Handles an interruption: after Ctrl-C at a terminal the chat continues; SIGTERM, or any interruption of a script,
+ * ends the chat. */
 static void interrupted(cli_chat *chat)
 {
     if (cli_input_is_terminal(chat->input) && cli_take_interrupt()) return;
@@ -204,8 +205,8 @@ static bool show_call(cli_chat *chat, const whit_buf *shown, bool is_asked, bool
     return true;
 }
 
-/* Shows a call and gets its result from the person or the tool; false if the person ended the chat or the input
- * ended. */
+/* Shows a call and gets its result from the person or the tool. Returns false if the call could not be written, or if
+ * the person's line could not be read (Ctrl-C, the end of the input, a failure). */
 static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit_buf *result)
 {
     const cli_tool_kind kind = cli_chat_tool_kind(&chat->tools, call->name);
@@ -245,8 +246,8 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     return true;
 }
 
-/* Returns a result for every call of the last answer to the model. Returns false if the user or the end of input has
- * ended the chat; the remaining calls then count as refused. */
+/* Gives the model a result for each call of its last answer. If answer_call returns false, this and the remaining calls
+ * count as refused, and the function returns false. It also returns false after an error. */
 static bool answer_calls(cli_chat *chat)
 {
     whit_conversation *conversation = chat->talk.conversation;

@@ -54,13 +54,13 @@ void cli_chat_edit(cli_chat *chat, char *nothing);
 /* Loads a conversation from a file. Returns CLI_OK, or a status that was already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);
 
-/* Answers the last message; then answers the results of tool calls until an answer has no calls. Returns false if no
- * answer was added to the messages. */
+/* Answers the last message; then answers the results of tool calls until an answer has no calls, the chat ends, or 20
+ * answers in a row had calls. Returns false if no answer was added to the messages. */
 bool cli_chat_answer(cli_chat *chat);
 /* Saves the messages to the session file, if there is one. */
 void cli_chat_keep_messages(cli_chat *chat);
 /* Reads lines up to one that ends in """. `text` is the rest of the line after the opening """. If the input ends
- * before, prints a message and returns false. */
+ * before, prints a message. Then, and after Ctrl-C or a failure, returns false. */
 bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_buf *block);
 /* Remembers the first status other than CLI_OK as the exit status of a script. At a terminal it is ignored, because the
  * user has seen the message. */

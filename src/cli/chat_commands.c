@@ -32,8 +32,9 @@ static char *next_word(char *text)
     return end + strspn(end, " \t");
 }
 
-/* Reads the file's name in *text: double quotes around it are removed, and "~/" at its beginning is $HOME. Afterwards
- * *text is what follows the quotes, else empty. False if there is no name, or a name that is too long. */
+/* Reads the file's name at the beginning of *text; "~/" at its beginning is $HOME. A name that begins with a double
+ * quote ends at the second one, and *text becomes the text after it; otherwise the whole text is the name, and *text
+ * becomes empty. Returns false if the name is empty or too long. */
 static bool read_name(char **text, char path[CLI_PATH_BYTES])
 {
     char *name = *text, *end = name[0] == '"' ? strchr(name + 1, '"') : NULL;
@@ -453,7 +454,8 @@ static void undo(cli_chat *chat, char *nothing)
     cli_note("took back the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 
-/* Limit of /read. The context is usually smaller: a file that exceeds it is refused when it is answered. */
+/* Maximum size of a file for /read. Most contexts are smaller: a file that does not fit in the context is refused only
+ * when the model is to answer it. */
 enum { READ_BYTES_MAX = 4 << 20 };
 
 /* Makes a message from the words after a file's name, followed by the file. */

@@ -8,7 +8,8 @@
 #include "cli/cli.h"
 #include "whit/conversation.h"
 
-/* A line of the file: {"messages": [...], "tools": [...], "answer": TEXT, "calls": bool}, or {"prompt": TEXT}. */
+/* A line of the file: {"messages": [...], "tools": [...], "answer": TEXT, "calls": bool}, where "prompt": TEXT may
+ * replace "messages"; the other members may be absent. */
 typedef struct cli_chat_item {
     size_t line;
     json_t *object;

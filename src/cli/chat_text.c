@@ -14,8 +14,8 @@
  * terminals. */
 enum { CLIPBOARD_BYTES_MAX = 74994 };
 
-/* Returns the text of the last message with this role, or NULL. The text is part of *message, which the caller
- * releases. */
+/* Returns the text of the last message that has this role and whose content is a string, or NULL. The text is part of
+ * *message, which the caller releases. */
 static const char *last_text(const cli_chat *chat, const char *role, json_t **message, size_t *n_bytes)
 {
     *message = NULL;

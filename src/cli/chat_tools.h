@@ -17,9 +17,9 @@ typedef struct cli_chat_tools {
     whit_mcp *mcp;
 } cli_chat_tools;
 
-/* Reads tools from a file (NULL: no file) and, if use_servers, from the MCP servers of the agent's configuration. The
- * file is a JSON list, in which a tool may have the member "command": [program, argument, ...]. Returns CLI_OK, or a
- * status that was already reported; the caller must close in both cases. */
+/* Reads tools from a file (NULL: no file) and, if use_servers, from the MCP servers of the agent's configuration, of
+ * which there must be one. The file is a JSON list, in which a tool may have the member "command": [program, argument,
+ * ...]. Returns CLI_OK, or a status that was already reported; the caller must close in both cases. */
 int cli_chat_tools_open(cli_call *call, const char *path, bool use_servers, cli_chat_tools *tools);
 void cli_chat_tools_close(cli_chat_tools *tools);
 /* Lets the model of a conversation call the tools. */

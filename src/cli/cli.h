@@ -34,7 +34,7 @@ typedef enum cli_kind {
     CLI_TEXT,   /* const char * */
     CLI_FILE,   /* const char *, a path, which shells complete */
     CLI_COUNT,  /* uint32_t in [min, max] */
-    CLI_AUTO,   /* uint32_t in [min, max]; "0" or "-1" mean all, or that the program chooses */
+    CLI_AUTO,   /* uint32_t in [min, max]; "-1" is read as 0, which means all, or that the program chooses */
     CLI_INT,    /* int32_t in [min, max] */
     CLI_SEED,   /* int64_t */
     CLI_REAL,   /* float in [min, max] */
@@ -43,7 +43,7 @@ typedef enum cli_kind {
 } cli_kind;
 
 typedef struct cli_list {
-    const char **items; /* pointers into argv */
+    const char **items; /* arguments of the process, or values of environment variables */
     size_t n;
 } cli_list;
 
@@ -54,7 +54,7 @@ typedef struct cli_option {
     const char *argument; /* name of the value, such as "N" or "FILE"; for CLI_CHOICE the words, separated by '|'; NULL
                            * for a flag */
     const char *help;     /* one sentence, which includes the default */
-    double min, max;      /* bounds of a number; both 0: no bounds */
+    double min, max;      /* bounds of a number; no bounds if both are equal, such as 0 */
 } cli_option;
 
 /* A group of options with one struct for their values, which is part of the verb's struct. Several verbs may share a
@@ -99,21 +99,26 @@ typedef struct cli_call {
     void *values; /* the verb's struct, filled from defaults, environment and arguments */
     const char **operands;
     size_t n_operands;
-    bool given[CLI_OPTIONS_MAX]; /* for each option, in the order of cli_verb_option: whether it was given */
-    bool wants_help;             /* --help was given */
-    bool output_failed;          /* writing to stdout has failed, which was already reported */
+    /* for each option, in the order of cli_verb_option: whether the command line has it; operands and environment
+     * variables do not count */
+    bool given[CLI_OPTIONS_MAX];
+    bool wants_help;    /* --help or -h was given */
+    bool output_failed; /* writing to stdout has failed, which was already reported */
 } cli_call;
 
 /* Fills values and operands from the arguments after the verb. A verb with -m and without operands of its own also
- * accepts the model as an operand. Returns CLI_OK, or CLI_USAGE or CLI_LIMIT after one line on stderr. Stops at --help,
- * which is not in the tables. The caller must call cli_call_free in both cases. */
+ * accepts the model as an operand; distill, perplexity and tokenize accept other options so, too (parse.c). Returns
+ * CLI_OK, or CLI_USAGE or CLI_LIMIT after one line on stderr. Stops at --help or -h, which are not in the tables. The
+ * caller must call cli_call_free in both cases. */
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 
-/* Returns whether `given` may be a mistake for `name`: it is a part of it, or differs in one or two letters. */
+/* Returns whether `given` may be a mistake for `name`: one is a part of the other, or they differ in one letter (in up
+ * to two if `given` has more than four). */
 bool cli_is_near_name(const char *given, const char *name);
 
-/* Returns whether the option with this name was given. Its value does not show this, since it may equal the default. */
+/* Returns whether the command line has the option with this name; operands and environment variables do not count. Its
+ * value does not show this, since it may equal the default. */
 bool cli_was_given(const cli_call *call, const char *name);
 
 /* Sets one option of a table in the struct `values`, as /set does. `name` is without dashes; '_' counts as '-'. Returns

@@ -91,7 +91,7 @@ static void close_subjects(cli_comparison *c)
 /* ---- windows -------------------------------------------------------------------------------- */
 
 /* Scores the predictions within a slice: the logits of tokens [done, done + n_slice) of the window's n tokens. Returns
- * false on a non-finite value. */
+ * false if memory runs out. */
 static bool score_slice(cli_comparison *c, const whit_step_token *tokens, size_t done, size_t n_slice, size_t n)
 {
     const size_t n_vocab = whit_model_vocab_size(c->subjects[0].model);

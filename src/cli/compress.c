@@ -411,8 +411,8 @@ static int fail_written(cli_call *call, const char *work, const whit_error *erro
                     work);
 }
 
-/* Refuses outputs that would replace an input, output names with the suffix of another format, and calibration files
- * that are not text. */
+/* Refuses outputs that would replace an input or each other, that cannot be written, or whose suffix is that of another
+ * format, and calibration files that are not text. */
 static int check_files(cli_call *call, const struct compress_values *v)
 {
     const cli_named_file outputs[] = {{"-o", v->output}, {"--report", v->page}};

@@ -13,8 +13,8 @@ typedef struct cli_compressed_matrix {
     uint32_t layer, group, sweeps;
     uint64_t n_weights;
     double bits;              /* bits per weight, including scales and padding */
-    double error_gptq, error; /* relative errors of the matrix's outputs; error_gptq: after GPTQ; error: after the
-                               * coordinate descent that follows */
+    double error_gptq, error; /* relative squared errors of the matrix's outputs; error_gptq: after GPTQ; error:
+                               * after the coordinate descent that follows */
 } cli_compressed_matrix;
 
 typedef struct cli_compress_sample {

@@ -208,8 +208,7 @@ static void look_at_libraries(json_t *report)
                 "has them; clang 16 or later beside the compiler builds them ('make deps')");
 }
 
-/* Returns whether this process may write to `path` or, if it does not exist, to the nearest folder above it that
- * exists. */
+/* Returns whether this process may write to the nearest existing folder above `path`; `path` itself is not checked. */
 static bool can_be_made(const char *path)
 {
     char above[4096];

@@ -15,8 +15,8 @@
 #include "cli/outputs.h"
 #include "cli/verbs.h"
 
-/* Texts are computed and written in groups of this many texts or tokens. The groups are so large that each group's last
- * step, which is only partly filled, costs little. */
+/* Texts are computed and written in groups, which end after TOGETHER_TEXTS texts or TOGETHER_TOKENS tokens, whichever
+ * comes first. The groups are so large that each group's last step, which is only partly filled, costs little. */
 enum { TOGETHER_TEXTS = 512, TOGETHER_TOKENS = 8192 };
 enum { KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 
@@ -189,7 +189,8 @@ static int read_texts(cli_call *call, const struct embed_values *values, const w
     return status;
 }
 
-/* Opens a session for texts of up to `longest` tokens, with as many sequences as one step can use. */
+/* Opens a session for texts of up to `longest` tokens. With only_vectors it has as many sequences of this length as
+ * KV_TOKENS allow, at most SEQUENCES_MAX; otherwise one. */
 static int open_session(cli_call *call, const whit_model *model, const struct embed_values *values, size_t longest,
                         bool only_vectors, whit_session **session)
 {

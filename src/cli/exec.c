@@ -34,8 +34,8 @@ static const cli_option options[] = {
 
 extern const char whit_lang_gbnf[]; /* text of lang/core/ndl.gbnf */
 
-/* Encodes a program's text in binary form, as a tree, and writes or prints it (--binary, --root). Returns an exit
- * status. */
+/* Encodes a program's text in binary form, as a tree. Writes the tree to the file of --binary, in an .ndf as a PROGRAM
+ * frame; with --root prints the hash of its root. Returns an exit status. */
 static int encode_tree(cli_call *call, const struct exec_values *values, const char *path, const cli_text *text)
 {
     whit_buf tree = {0};

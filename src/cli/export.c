@@ -103,7 +103,8 @@ static bool has_corrections(const char *path)
     return true;
 }
 
-/* Exports without rounding. *inexact: the requested type is only possible with rounding. */
+/* Exports without rounding. *inexact: the requested type is impossible without rounding, but may be possible with
+ * it. */
 static whit_status export_file(const char *path, const whit_export_options *wanted, const char *output, bool *inexact,
                                whit_error *error)
 {
@@ -146,8 +147,8 @@ static whit_status export_rounded(const struct export_values *values, const char
     return status;
 }
 
-/* Refuses outputs that would replace an input, and outputs whose names do not have GGUF's suffix. Returns an exit
- * status. */
+/* Refuses outputs that would replace an input, that cannot be written, or whose suffix is that of another format, and
+ * calibration files that are not text. Returns an exit status. */
 static int check_output(cli_call *call, const struct export_values *values, const char *path)
 {
     const cli_named_file output = {"-o", values->output}, source = {"SRC", path};

@@ -13,7 +13,7 @@ typedef struct cli_text {
     char *data; /* zero-terminated; from malloc, the caller frees it */
     size_t size_bytes;
 } cli_text;
-/* Calls read(2), but can be interrupted by Ctrl-C: then returns -1 with errno EINTR. */
+/* Calls read(2), but Ctrl-C, SIGTERM and SIGCONT interrupt it: then returns -1 with errno EINTR. */
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
 /* Reads a whole text file, or stdin for "-"; refuses files that cli_check_text refuses. Returns CLI_OK, or an exit
  * status after a message. */
@@ -21,10 +21,12 @@ int cli_read_text(cli_call *call, const char *path, cli_text *text);
 /* Returns a description of a file that is not text, judged by its first bytes, and how to read it; NULL: it may be
  * text. */
 const char *cli_binary_kind(const char *head, size_t n_bytes);
-/* Refuses a file whose first bytes are those of a model, a PDF, an archive or a table, because a text is expected. A
- * file that cannot be read is not refused here. Returns CLI_OK, or a status that was already reported. */
+/* Refuses a file whose first bytes are those of a model, a PDF, an archive, a table or text in UTF-16, because plain
+ * text is expected. A file that cannot be read is not refused here. Returns CLI_OK, or a status that was already
+ * reported. */
 int cli_check_text(cli_call *call, const char *path);
-/* Reads a text like cli_read_text, but stops when `wants_more` returns false for the bytes read so far. */
+/* Reads a file of any kind, or stdin for "-", to its end or until `wants_more` (NULL: not called) returns false for the
+ * bytes read so far. Returns CLI_OK, CLI_INTERRUPTED after Ctrl-C, or another exit status after a message. */
 int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text);
 
 typedef struct cli_model_flags {
@@ -45,7 +47,7 @@ extern const cli_option cli_model_options[];
  * built-in model. Returns CLI_OK, or a status that was already reported. */
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
 
-/* Prints the notes of a conversion, n_bytes of text that consists of lines. */
+/* Prints each line of `notes`, such as the notes of a conversion, on stderr; empty lines are left out. */
 void cli_print_notes(const char *notes, size_t n_bytes);
 
 /* Opens the model that the flags name like cli_open_model; --family: with this program for its model family. */
@@ -92,7 +94,8 @@ whit_status cli_limit_experts(const cli_session_flags *flags, whit_session *sess
 /* If the experts' memory is limited, reports how much of them was read. */
 void cli_note_experts(const whit_session *session);
 
-/* Converts the flags to session options. automatic: what --act auto means for this verb. */
+/* Converts the flags to session options; numbers that were not given are those of the machine's profile (profile.h) or
+ * the defaults. automatic: what --act auto means for this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
 /* Help text of --spec for verbs that generate. Without the option the number of guesses is WHIT_DRAFT_BY_COST. */
 #define CLI_DRAFT_HELP                                                                                                 \
@@ -154,16 +157,17 @@ typedef struct cli_sampler_flags {
     cli_list biases;
 } cli_sampler_flags;
 extern const cli_option cli_sampler_options[];
-/* Defaults that mean "not given": negative values, and INT32_MIN for top_k. For these, cli_fill_sampler then sets the
- * values that the model's authors advise, or the usual defaults. */
+/* Defaults of the options. A negative temperature, top_p, min_p, typical_p or repeat_penalty and the top_k INT32_MIN
+ * mean "not given": cli_fill_sampler sets the value that the model's authors advise, or the usual default. A negative
+ * seed means a random one. All other values are used as they are. */
 #define CLI_SAMPLER_DEFAULTS                                                                                           \
     {                                                                                                                  \
         .seed = -1, .temperature = -1, .dynatemp_exponent = 1, .top_k = INT32_MIN, .top_p = -1, .min_p = -1,           \
         .typical_p = -1, .top_n_sigma = -1, .xtc_threshold = 0.1f, .repeat_penalty = -1, .penalty_last_n = 64,         \
         .dry_base = 1.75f, .dry_allowed_length = 2, .dry_penalty_last_n = -1, .mirostat_tau = 5, .mirostat_eta = 0.1f  \
     }
-/* Sets the options that were not given: from the model's generation_config (model NULL: not used), otherwise to the
- * usual defaults. */
+/* Sets those options that have a mark for "not given" (CLI_SAMPLER_DEFAULTS) and were not given, except the seed: from
+ * the model's generation_config (model NULL: not used), otherwise to the usual defaults. */
 void cli_fill_sampler(cli_sampler_flags *flags, const whit_model *model);
 
 /* Opens the sampler; options that were not given get the usual defaults. A negative seed means a random one. *seed: the

@@ -10,7 +10,7 @@
 typedef enum cli_habit_value {
     CLI_HABIT_FLAG,  /* no value follows */
     CLI_HABIT_VALUE, /* a value follows */
-    CLI_HABIT_MAYBE, /* "on", "off", "auto" or a number may follow */
+    CLI_HABIT_MAYBE, /* one of on, off, auto, true, false, always, never or a digit may follow */
 } cli_habit_value;
 
 typedef struct cli_habit {

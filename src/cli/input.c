@@ -32,7 +32,7 @@ struct cli_input {
     const char *prompt;
     const char *const *words; /* words that Tab completes; NULL: none */
 #if WHIT_HAVE_EDIT
-    EditLine *editor; /* NULL: no line editor is used */
+    EditLine *editor; /* if this or `history` is NULL, no line editor is used */
     struct termios before;
     bool has_before;
     History *history;
@@ -205,7 +205,8 @@ static unsigned char take_paste(EditLine *editor, int key)
     return ok ? CC_REFRESH : CC_ERROR;
 }
 
-/* Called for Tab: completes the word as far as all matching words agree. If nothing can be added, lists these words. */
+/* Called for Tab at the end of a line: completes the line's first word as far as all matching words agree, and puts a
+ * blank after a word that is complete. If several words match and agree in no further letter, lists them. */
 static unsigned char complete_word(EditLine *editor, int key)
 {
     (void)key;

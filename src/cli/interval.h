@@ -13,15 +13,16 @@ typedef struct cli_interval {
 } cli_interval;
 
 /* Returns the mean per item over n units, where unit i has the sum sums[i] over counts[i] items (such as a window's sum
- * over its tokens), and its interval. The units are assumed to be independent, since items within a unit depend on each
- * other. The variance is that of the ratio estimator, n / (n - 1) sum (x_i - mean c_i)^2 / (sum c_i)^2 (Cochran 1977,
- * 6.3); its root is multiplied by Student's t for n - 1 degrees. For the differences of two models on the same units
- * this gives the paired interval. */
+ * over its tokens), and its interval. The units are assumed to be independent; the items within a unit may depend on
+ * each other. The variance is that of the ratio estimator, n / (n - 1) sum (x_i - mean c_i)^2 / (sum c_i)^2 (Cochran
+ * 1977, 6.3); its root is multiplied by Student's t for n - 1 degrees. For the differences of two models on the same
+ * units this gives the paired interval. */
 cli_interval cli_interval_mean(const double *sums, const double *counts, size_t n);
 /* Returns the share n_right / n with Wilson's interval (Wilson 1927), which stays between 0 and 1. */
 cli_interval cli_interval_share(size_t n_right, size_t n);
 /* Returns the quotient a / b of two means of independent samples. Its interval is computed by the delta method, on the
- * logarithm's scale; it is known only if both means are positive. */
+ * logarithm's scale; it is known only if both means are positive and both intervals are known. If a mean is not
+ * positive, the value is 0. */
 cli_interval cli_interval_quotient(cli_interval a, cli_interval b);
 /* Applies exp to the value and both bounds. */
 cli_interval cli_interval_exp(cli_interval x);

@@ -25,20 +25,21 @@ typedef struct cli_keep_flags {
 typedef struct cli_keep {
     whit_session_file *file;
     bool tokens_only;
-    size_t n_stages;           /* number of stages in the picks of this turn */
-    bool goes_on;              /* the sampler resumes with the state `before` */
+    size_t n_stages;           /* number of sampling stages through which the tokens of this turn are picked */
+    bool goes_on;              /* the next cli_keep_begin sets the sampler to the state `before` */
     whit_sampler_state before; /* state of the sampler before the turn's first pick */
     whit_buf seen;             /* hashes of the conversation's messages in the file */
 } cli_keep;
 
-/* Loads the session file into sequence 0, or creates it; does nothing if flags->path is NULL. Sampling options that
- * were not given are set to those of the last turn. Returns CLI_OK, or a status that was already reported; the caller
- * must close in both cases. */
+/* Loads the session file into sequence 0, or creates it; does nothing if flags->path is NULL, as do the functions below
+ * then. purpose: "chat" or "text", which the file records. Sampling options that were not given are set to those of the
+ * last turn. Returns CLI_OK, or a status that was already reported; the caller must close in both cases. */
 int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *session, const char *purpose,
                   cli_sampler_flags *sampler, cli_keep *keep);
 void cli_keep_close(cli_keep *keep);
 
-/* Records the sampler's state. Must be called before the first pick of a turn. */
+/* Records the sampler's state, which the first turn after loading a text takes from the file if no seed was given. Must
+ * be called before the first pick of a turn. */
 void cli_keep_begin(cli_keep *keep, whit_sampler *sampler, size_t n_stages);
 /* Appends a turn to the file. Returns an exit status. */
 int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn);

@@ -26,8 +26,8 @@ void cli_reader_free(cli_reader *reader);
  * feed. A failure ends the run, but what the function has appended is still printed. */
 typedef whit_status cli_line_fn(void *user, const char *line, size_t n_bytes, whit_buf *out, whit_error *error);
 
-/* Answers every line of stdin. Each answer is flushed, so that another program can wait for it. Returns CLI_OK if every
- * line was answered. */
+/* Answers every line of stdin that is not empty. Each answer is flushed, so that another program can wait for it.
+ * Returns CLI_OK if every line was answered. */
 int cli_each_line(cli_call *call, cli_line_fn *answer, void *user);
 
 #endif

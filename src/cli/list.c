@@ -45,7 +45,7 @@ static json_t *add_row(json_t *rows, const struct row *row)
 }
 
 /* Adds the models of a pulled repository: each GGUF model under the name of its first part, and all other files as one
- * folder. */
+ * folder. A repository without files is an unfinished download, which gets one row. */
 static void add_models(json_t *rows, const whit_hub_entry *entry)
 {
     char name[WHIT_HUB_FOLDER_BYTES];

@@ -21,7 +21,8 @@ const cli_verb *cli_verb_find(const char *name)
 
 /* ---- calls without a verb --------------------------------------------------------------------- */
 
-/* Joins the arguments as a shell would accept them; "..." replaces the arguments that do not fit. */
+/* Joins the arguments as a shell would accept them; "..." replaces the first argument that does not fit or contains a
+ * single quote, and all arguments after it. */
 static void join_words(int argc, char **argv, char *line, size_t line_bytes)
 {
     size_t n = 0;

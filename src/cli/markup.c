@@ -210,14 +210,14 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Returns whether an opening mark may follow this byte. After a letter or digit none can: "2*3" and "snake_case"
- * contain no marks. */
+/* Returns whether '*' or '_' after this byte may open a span. After a letter or digit it may not: "2*3" and
+ * "snake_case" contain no marks. */
 static bool opens_after(char c)
 {
     return is_blank(c) || strchr("([{\"'>-/:,;", c) != NULL;
 }
 
-/* Returns the length of the mark at the beginning of the held span: **, __, * or _, or one or more `. */
+/* Returns the length of the mark at the beginning of the held span: **, __, * or _, or one to eight `. */
 static size_t mark_bytes(const cli_markup *m)
 {
     size_t n = 1, most = m->held[0] == '`' ? 8 : 2;
@@ -386,8 +386,8 @@ static bool add_byte(cli_markup *m, char c)
     }
 }
 
-/* Returns the length of the text before the next possible mark. It is written at once, so that characters are not
- * split. */
+/* Returns the length of the text before the next possible mark, line feed or zero byte; 0 outside the state TEXT. This
+ * text is written at once, so that characters are not split. */
 static size_t plain_run(const cli_markup *m, const char *text, size_t n)
 {
     size_t i = 0;

@@ -255,7 +255,7 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
     return status;
 }
 
-/* Adds a text from the command line. If it is the name of an existing file, it is refused as a probable mistake.
+/* Adds a text from the command line. Refuses a blank text, and the name of an existing file as a probable mistake.
  * Returns an exit status. */
 static int add_text(struct state *s, const char *text)
 {

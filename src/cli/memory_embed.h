@@ -17,8 +17,9 @@ typedef struct cli_memory_embedder {
 } cli_memory_embedder;
 
 /* Opens the model (path NULL: none), and checks that the store was made with it: the file "STORE.model" contains the
- * hash of the model, and is written for a new store. A store with such a file is refused if path is NULL. Returns
- * CLI_OK, or a status that was already reported; the caller must close in both cases. */
+ * hash of the model, and is written for a new store. A store with such a file is refused if path is NULL; otherwise an
+ * existing store without such a file, or with the hash of another model, is refused. Returns CLI_OK, or a status that
+ * was already reported; the caller must close in both cases. */
 int cli_memory_embedder_open(cli_call *call, const char *path, const char *store, cli_memory_embedder *embedder);
 void cli_memory_embedder_close(cli_memory_embedder *embedder);
 /* Encodes a text of n bytes: bit b tells on which side of the b-th of 8,192 random planes the text's vector lies. The

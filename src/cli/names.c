@@ -60,7 +60,8 @@ static bool is_piece(const char *words, size_t *n_stem)
     return false;
 }
 
-/* Returns whether the name has a suffix that other programs give to unfinished downloads. */
+/* Returns whether `words` is a regular file whose name has a suffix that other programs give to unfinished
+ * downloads. */
 static bool is_unfinished(const char *words)
 {
     static const char *const endings[] = {".part", ".partial", ".crdownload", ".download", ".incomplete", ".aria2"};

@@ -178,8 +178,8 @@ bool cli_write_data(cli_call *call, const char *text, size_t text_bytes)
     return !call->output_failed && put_text(call, text, text_bytes);
 }
 
-/* Writes a piece of JSON text. Control characters and hidden characters become escapes, which is correct because they
- * can only occur in JSON strings. */
+/* Writes a piece of JSON text. Control characters from U+007F on and hidden characters become escapes, which is correct
+ * because they can only occur in JSON strings. */
 bool cli_write_json(cli_call *call, const char *text, size_t text_bytes)
 {
     size_t done = 0, length;

@@ -39,8 +39,8 @@ static bool is_of_kind(const char *path, cli_output_kind kind)
     return false;
 }
 
-/* Refuses a file name with the suffix of another format. If another verb makes that format, the message says how.
- * Returns an exit status. */
+/* Refuses a file name with the suffix of another format. For .gguf in place of .ndf and the reverse, the message names
+ * the verb that makes this format. Returns an exit status. */
 static int refuse_ending(cli_call *call, const char *path, size_t n_stem, cli_output_kind kind)
 {
     const char *verb = call->verb->name, *what = kinds[kind].what, *proposed = kinds[kind].endings[0];
@@ -71,7 +71,8 @@ int cli_check_output(cli_call *call, const char *path, cli_output_kind kind)
     return CLI_OK;
 }
 
-/* Returns whether both paths are the same file, so that writing one would change the other. */
+/* Returns whether `path` is the file of `input`, a path or the name of a pulled model, so that writing `path` would
+ * change the input. Two equal paths count even if there is no such file; devices do not count. */
 static bool is_one_file(const char *path, const char *input)
 {
     uint64_t n_bytes;

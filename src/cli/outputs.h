@@ -29,8 +29,9 @@ int cli_check_output(cli_call *call, const char *path, cli_output_kind kind);
  * resolved to their paths. Devices may be input and output. Returns CLI_OK, or a status that was already reported. */
 int cli_check_apart(cli_call *call, cli_named_file output, const cli_named_file *inputs, size_t n);
 
-/* Refuses to begin a run anew while `path` has more than n_bytes: --resume would continue from them, and the run would
- * replace them. The result is CLI_OK or a status already reported. */
+/* Refuses to begin a run anew if the file `path` (NULL: no file) has more than n_bytes bytes: these are the work of an
+ * earlier run, which --resume would continue and the new run would replace. Returns CLI_OK, or a status that was
+ * already reported. */
 int cli_check_anew(cli_call *call, const char *path, uint64_t n_bytes);
 
 #endif

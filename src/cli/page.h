@@ -11,9 +11,11 @@ typedef struct cli_page {
     bool begun; /* a section was printed already */
 } cli_page;
 
-void cli_page_head(cli_page *page, const char *name); /* begins the page with this name, such as "whit-run" */
+/* Begins the man page of this name, such as "whit-run"; writes nothing if the page is text. */
+void cli_page_head(cli_page *page, const char *name);
 void cli_page_section(cli_page *page, const char *title);
-/* Prints paragraphs, which end with newlines. A line that begins with two spaces is printed unchanged. */
+/* Prints paragraphs, which end with newlines. A line that begins with two spaces is an example and is printed without
+ * wrapping. */
 void cli_page_text(cli_page *page, const char *text);
 void cli_page_item(cli_page *page, const char *tag, const char *text);
 

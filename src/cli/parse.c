@@ -107,7 +107,8 @@ static int refuse_unknown(const cli_call *call, const char *given)
     if (n_given > 4)
         fewest = 3;
     else if (n_given > 2)
-        fewest = 2; /* a single letter is not a useful suggestion */
+        /* `fewest` stays 0 for an option of one letter, such as "-x": nothing is suggested for it */
+        fewest = 2;
     const cli_option *option;
     for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
         for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
@@ -153,8 +154,9 @@ static bool store(const cli_option *option, const char *text, void *value)
     switch (option->kind) {
     case CLI_FLAG: *(bool *)value = true; return true;
     case CLI_FILE:
-        whit_path_adopt((char *)(uintptr_t)text); /* allowed: text is an argument of this process or a copy of an
-                                                   * environment variable */
+        /* converts the path in place (only on Windows), which is allowed: text is an argument of this process, or the
+         * copy of an environment variable that getenv returns there */
+        whit_path_adopt((char *)(uintptr_t)text);
     /* fall through */
     case CLI_TEXT: *(const char **)value = text; return true;
     case CLI_COUNT:
@@ -232,7 +234,8 @@ bool cli_verb_takes_model(const cli_verb *verb)
     return !verb->n_max && find_option(verb, "-m", 2, NULL);
 }
 
-/* Returns the options that a verb's operands set, in this order; for verbs that are not in this table, -m. */
+/* Returns the options that a verb's operands set, in this order. For a verb that is not in this table: -m if the verb
+ * takes a model (cli_verb_takes_model), otherwise "". */
 static const char *operand_options(const cli_verb *verb)
 {
     static const struct {
@@ -312,7 +315,8 @@ bool cli_was_given(const cli_call *call, const char *name)
     return false;
 }
 
-/* Reads environment variables for the options that were not given; "0" does not set a flag. Returns an exit status. */
+/* Reads environment variables for the options that were not given; "0" does not set a flag, and an operand takes
+ * precedence over WHIT_MODEL. Returns an exit status. */
 static int take_variables(cli_call *call)
 {
     size_t group_offset;

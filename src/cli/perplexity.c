@@ -11,7 +11,7 @@
 
 struct perplexity_values {
     const char *file, *base;
-    int kv_base; /* the base is the same model with this type of KV cache; -1: it is not */
+    int kv_base; /* the base is the same model with this type of KV cache (--kv-base); -1: the option is not given */
     uint32_t n_chunks;
     bool second_half, json;
     cli_model_flags model;

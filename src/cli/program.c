@@ -68,7 +68,8 @@ void cli_program_close(cli_program *program)
 
 enum { SHOWN_MAX = 200 };
 
-/* Prints a line of a program's text, and a caret under the place in it. */
+/* Prints on stderr the line of a program's text in which `place` is, and a caret under it. Prints nothing if the place
+ * is unknown or the line has more than SHOWN_MAX bytes. */
 static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
 {
     size_t at = 0;

@@ -42,7 +42,8 @@ static void add_option(const cli_option *option, whit_buf *text)
     whit_buf_printf(text, " %s", name);
 }
 
-/* Appends a value, cut after VALUE_BYTES bytes; in quotes if it contains blanks. */
+/* Appends a value, cut after VALUE_BYTES bytes or before invalid UTF-8; in double quotes if it contains a blank, a line
+ * feed or a quote. */
 static void add_value(const char *value, whit_buf *text)
 {
     enum { VALUE_BYTES = 80 };

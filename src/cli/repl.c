@@ -88,7 +88,7 @@ static bool evaluate_text(struct repl *r, bool runs, bool times)
 
 /* Runs a line that begins with ":". ":plan" and ":asm" show the last statement; ":plan STATEMENT" and ":asm STATEMENT"
  * load and show the given one without running it. ":time" switches times on or off; ":time STATEMENT" runs the
- * statement and prints its times. */
+ * statement and prints its times. Every other line prints the help. */
 static void command(struct repl *r, const char *line, size_t n)
 {
     size_t n_word = 0;

@@ -458,8 +458,8 @@ static whit_generate_options generate_options(const struct run_values *values, c
     return generate;
 }
 
-/* Prints the statistics, unless the options switch them off, and for the built-in model a hint that names a larger
- * one. */
+/* Prints the statistics, unless the options switch them off. If the built-in model got a prompt and stderr is a
+ * terminal, also prints a hint that names a larger model. */
 static void print_remarks(const struct run_values *values, const struct continuation *c,
                           const whit_generate_result *result)
 {
@@ -526,9 +526,9 @@ static bool is_prompt(const char *words)
     return strpbrk(words, " \t\n") && !cli_looks_like_path(words) && access(words, F_OK) != 0;
 }
 
-/* Reads the operands [MODEL] [PROMPT...]; an operand whose option was given is left out. values->prompt then points to
- * `joined`, which contains the operands of the prompt with blanks between them. Returns CLI_OK, or an exit status after
- * a message. */
+/* Reads the operands [MODEL] [PROMPT...]. MODEL is absent if -m is given, or if the first operand is a prompt for the
+ * built-in model; with -p or -f, a PROMPT is refused. values->prompt then points to `joined`, which contains the
+ * operands of the prompt with blanks between them. Returns CLI_OK, or an exit status after a message. */
 static int take_operands(cli_call *call, whit_buf *joined)
 {
     struct run_values *values = call->values;
@@ -558,7 +558,8 @@ static int take_operands(cli_call *call, whit_buf *joined)
 }
 
 /* Answers through the chat template if the model has one, otherwise continues the text. Unless statistics are off, a
- * line on stderr says which of the two is done. Returns an exit status. */
+ * line on stderr says which of the two is done (a continuation is announced only on a terminal). Returns an exit
+ * status. */
 static int run_by_template(cli_call *call)
 {
     const struct run_values *values = call->values;

@@ -130,7 +130,7 @@ static void on_hangup(int signal)
 struct ready_view {
     const whit_server_options *options;
     uint32_t n_trained;     /* trained context of the first model, in tokens; a request may close the model */
-    const bool *is_textual; /* for each model, whether it has no chat template */
+    const bool *is_textual; /* for each model, whether it has no chat template and is not an embedding model */
     char network[48];       /* this machine's address in its network; "": not found, or the server listens on one
                              * address */
 };

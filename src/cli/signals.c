@@ -13,8 +13,7 @@
 static volatile bool cancelled, terminated, continued;
 static const struct termios *volatile terminal_before; /* settings to restore; NULL: they were not changed */
 
-/* Mapped files. A file is listed before the program reads its mapping, so that on_bus_error can name it; when the list
- * is full, further files are left out. */
+/* Mapped files that on_bus_error can name; when the list is full, further files are left out. */
 static struct guard {
     const char *start;
     size_t size_bytes;

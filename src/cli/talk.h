@@ -29,11 +29,12 @@ const char *cli_talk_template(const cli_talk *talk);
 /* Returns message i as JSON, which the caller releases with json_decref; NULL if there is no such message or memory
  * runs out. */
 json_t *cli_talk_message(const cli_talk *talk, size_t i);
-/* If the message's role is system, returns its text, which belongs to the message, and sets *n_bytes; otherwise returns
- * "" and sets *n_bytes to 0. */
+/* If the message's role is system and its content is a string, returns this string, which belongs to the message, and
+ * sets *n_bytes; otherwise returns "" and sets *n_bytes to 0. */
 const char *cli_system_text(const json_t *message, size_t *n_bytes);
 
-/* Prints the speed, the use of the context and the seed in one line on stderr. */
+/* Prints the speed, the use of the context and the seed in one line on stderr; with a limited memory for experts, a
+ * second line about them. */
 void cli_talk_statistics(const cli_talk *talk, const whit_answer *answer, uint64_t seed);
 /* Prints a remark on stderr if messages were left out because the context is full, or if the answer ended for this
  * reason. */

@@ -46,8 +46,8 @@ struct subject {
     whit_tokenizer *tokenizer;
 };
 
-/* Refuses a model's name that is not found and does not contain "/", ":" or ".", since it may be meant as the text; the
- * message shows the right form. Returns CLI_OK, or an exit status after a message. */
+/* If no text is given by -p, refuses a model's name that is not found and does not contain "/", ":" or ".", since it
+ * may be meant as the text; the message shows the right form. Returns CLI_OK, or an exit status after a message. */
 static int check_word(cli_call *call, const struct tokenize_values *values)
 {
     const char *word = values->model.path;

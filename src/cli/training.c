@@ -82,7 +82,7 @@ struct listener {
     cli_plot plot;
     bool plots_kl, has_teacher;
     double kl, ce;                  /* sums of the losses, in nats, of the n steps since the last printed line */
-    double last_ce;                 /* cross-entropy in the last printed line */
+    double last_ce;                 /* cross-entropy in the last printed line; the held-out one if it was measured */
     bool is_measured, was_measured; /* is_measured: the last line has a held-out loss; was_measured: so had the model
                                      * before the first step */
     double first_ce, first_kl, last_kl;
@@ -270,8 +270,8 @@ static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
     json_decref(run);
 }
 
-/* Describes the last measured loss: the divergence from the teacher if training minimised it, and in any case the
- * cross-entropy and the perplexity. */
+/* Describes the losses in the last printed line (held-out, if they were measured then): the divergence from the teacher
+ * if training minimised it, and in any case the cross-entropy and the perplexity. */
 static void describe_loss(const struct listener *listener, char *text, size_t text_bytes)
 {
     int n = listener->has_teacher && listener->plots_kl
@@ -382,10 +382,10 @@ static int train_quietly(cli_call *call, const whit_model *start, const whit_mod
     return status == WHIT_ERROR_CANCELLED ? CLI_INTERRUPTED : cli_fail_error(call, &error);
 }
 
-/* Warns if passages of the held-out text are in the training text. */
+/* Warns if at least 2 % of the held-out text are in the training text, too. */
 static void note_overlap(cli_call *call, const cli_training_flags *flags, const whit_trainer *trainer)
 {
-    const double least = 0.02; /* as compare names it */
+    const double least = 0.02; /* the same limit as in whit compare (OVERLAP_NAMED) */
     cli_text text = {0};
     if (!flags->held_out || cli_read_text(call, flags->held_out, &text) != CLI_OK) return;
     const whit_sketch_overlap found = whit_sketch_compare(whit_trainer_sketch(trainer), text.data, text.size_bytes);

@@ -48,8 +48,8 @@ static void on_damage(void *user, const whit_ndf_damage *damage)
                   (unsigned long long)(damage->offset + damage->size_bytes), frame, damage->what);
 }
 
-/* Checks that the adapters in the file are valid and belong to its model. The hashes of their frames have been checked
- * before. */
+/* Checks that the adapters in the file are valid and, if the file has a model, belong to this model. The hashes of
+ * their frames have been checked before. */
 static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
 {
     if (whit_ndf_is_loose(ndf) && whit_ndf_appended_type(ndf, 0) != WHIT_NDF_ADAPTER) return WHIT_OK;

@@ -28,8 +28,9 @@ static bool put(cli_view *view, const char *text, size_t n)
     return true;
 }
 
-/* Writes the blanks and the word that are pending, and begins a new line before them if they do not fit in the current
- * one. A word wider than the terminal is broken by the terminal. Returns false if writing failed. */
+/* Writes the blanks and the word that are pending. Outside code, if they do not fit in the current line, begins a new
+ * line with the word and drops the blanks. A word wider than the terminal is broken by the terminal. Returns false if
+ * writing failed. */
 static bool put_word(cli_view *view)
 {
     unsigned wanted = view->n_blanks + columns_of(view->word, view->word_bytes);
