@@ -153,7 +153,7 @@ static whit_status add_matrices(struct choosing *c)
         double smallest = m->options[0].bits;
         for (uint32_t k = 0; k < m->n; k++) {
             if (m->options[k].bits < smallest) smallest = m->options[k].bits;
-            /* The reference is the first l2 option ("q2"), or option 0 if there is no l2 option. */
+            /* The reference is the first l2 option after option 0, or option 0 if no other option is l2. */
             if (m->options[k].row->codec == WHIT_CODEC_L2 && !m->reference) m->reference = k;
         }
         least += smallest;

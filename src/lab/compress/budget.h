@@ -40,7 +40,7 @@ typedef struct whit_budget {
     whit_progress_fn *progress; /* NULL: not called */
     void *user;
     whit_budget_choice *choices; /* output: (n_tensors) choices */
-    whit_buf text;               /* output: one line per matrix and a summary; the caller frees it */
+    whit_buf text;               /* output: a summary, then one line per matrix; the caller frees it */
 } whit_budget;
 
 /* Smallest budget, in bits per weight. */

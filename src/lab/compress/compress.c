@@ -46,7 +46,7 @@ struct compression {
     whit_budget_choice *choices; /* (n_tensors) the budget's choice for each tensor */
     whit_buf choice_text;        /* text about the budget's choice */
     whit_finished *finished;     /* (n_tensors) finished matrices; the name is empty if a tensor is not finished */
-    bool has_form;               /* the codec is a type of GGUF files */
+    bool has_form;               /* the codec is a type of GGUF files, or options->like is given */
     char folder[PATH_MAX];       /* folder of the finished file, for unnamed files (spool.h) */
     uint64_t began_ns;
     uint32_t layer;
@@ -408,8 +408,8 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
 }
 
 /* Solves o again with rotated weights, after stage `o`; v's rotated variant was solved with its stage. Keeps the
- * variant with the smaller error. The original side of the stream gets its weights back, so that a run that is resumed
- * after this layer sees the same text. */
+ * rotated variant only if its error is smaller by at least the share LEAST_GAIN. The original side of the stream gets
+ * its weights back, so that a run that is resumed after this layer sees the same text. */
 static whit_status try_rotation(struct compression *c, const whit_layer_stage *stage)
 {
     WHIT_TRY(whit_stream_wake(&c->stream, c->error));
@@ -460,8 +460,8 @@ static whit_status restore_stage(struct compression *c, const whit_layer_stage *
     return status;
 }
 
-/* Returns whether the resumed run had finished the current layer. A record of the work file contains a whole layer, so
- * one finished matrix suffices. */
+/* Returns whether the interrupted run, which this one resumes, had finished the current layer. A record of the work
+ * file contains a whole layer, so one finished matrix suffices. */
 static bool is_finished(const struct compression *c)
 {
     whit_layer_stage stage;
@@ -569,8 +569,8 @@ static void add_config(whit_hash *hash, const whit_config *config)
     }
 }
 
-/* Hashes everything that the finished matrices depend on: the solver's version, the options, the text, the
- * configuration and all weights. */
+/* Hashes everything that the finished matrices depend on: the versions of the solver and of whit, the options, the
+ * text, the configuration, all weights, and the order of sums (BLAS library, vector loops, ranks). */
 static whit_status find_settings(const struct compression *c, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_compress_options *o = c->options;

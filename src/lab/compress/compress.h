@@ -28,22 +28,25 @@ typedef enum whit_compress_stage {
     WHIT_STAGE_PLANE = 1 << 5,    /* a second sign plane for the columns with the largest errors */
     WHIT_STAGE_LOW_RANK = 1 << 6, /* a pair of int8 factors, for matrices that are large enough */
     WHIT_STAGE_ANNEAL = 1 << 8,   /* with descent: before it, codes are drawn at a falling temperature */
-    WHIT_STAGE_ROTATION = 1 << 7, /* the values of attention are rotated within their heads if the layer's error is
-                                   * smaller then */
+    /* the values of attention are rotated within their heads if that lowers the layer's error by at least 2 % */
+    WHIT_STAGE_ROTATION = 1 << 7,
 } whit_compress_stage;
 
 /* Returns the stage with this name, such as WHIT_STAGE_QEP for "qep"; 0 for an unknown name. */
 unsigned whit_compress_stage_named(const char *name);
 
-/* Returns whether `name` is a type of GGUF files that the option `codec` may name: q8_0 q4_0 iq4_nl iq4_xs q3_k q2_k
- * q2_0 tq2_0 tq1_0 q1_0. A file with such a codec has no corrections, and its embedding and head are q8_0. */
+/* Returns whether `name` is a type of GGUF files that the option `codec` may name (upper and lower case are equal):
+ * q8_0 q4_0 q4_k q5_k q6_k iq4_nl iq4_xs q3_k q2_k iq2_s iq2_xs iq2_xxs q2_0 tq2_0 tq1_0 q1_0. A file with such a codec
+ * has no corrections, and its embedding and head are q8_0 if their rows divide into blocks of 32. */
 bool whit_compress_knows_form(const char *name);
 
 typedef struct whit_compress_report {
     const char *name; /* name of the matrix */
     const whit_tensor_type *type;
     uint32_t layer, n_layers;
-    double error_gptq, error; /* relative error of the outputs on the calibration text, before and after descent */
+    /* relative squared error of the outputs on the calibration text, before and after descent; if matrices are rounded
+     * without a text, both are the error of the weights */
+    double error_gptq, error;
     uint32_t sweeps;
     uint64_t n_outliers;
     uint32_t n_experts, n_unseen; /* number of experts whose matrices the tensor contains, and of those experts that
@@ -73,7 +76,7 @@ typedef struct whit_compress_options {
     bool u8_scales;              /* scales are a byte per group and an f16 factor per row, instead of f16 */
     const whit_imatrix *imatrix; /* diagonal Hessians, used instead of a text; NULL: not used */
     const char *embedding;       /* type of the embedding and the head: i8 (NULL), i4 or f16 */
-    const int32_t *ids;          /* calibration text; not used by WHIT_COMPRESS_RTN */
+    const int32_t *ids;          /* calibration text; not used by WHIT_COMPRESS_RTN or with `imatrix` */
     size_t n_ids, max_tokens;
     uint32_t n_tokens; /* tokens per window; 0: the context length, but at most 512 */
     int32_t bos;       /* id that replaces the first token of every window; -1: no replacement */
@@ -91,8 +94,8 @@ typedef struct whit_compress_options {
     _Atomic uint64_t *multiply_adds; /* counter that dense products add to; NULL: not counted */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_compress_report *report);
-    void (*chosen)(void *user, const char *text); /* receives the text about a budget's choice, one line per matrix;
-                                                   * NULL: not called */
+    /* receives the text about a budget's choice: a summary, then one line per matrix; NULL: not called */
+    void (*chosen)(void *user, const char *text);
     void *user;
 } whit_compress_options;
 

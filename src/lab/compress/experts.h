@@ -22,7 +22,7 @@ typedef struct whit_expert_matrix {
 typedef struct whit_expert_stage {
     whit_stream *stream;
     const whit_blas *blas;
-    unsigned stages; /* bits of whit_compress_stage */
+    unsigned stages; /* bits of whit_compress_stage that are used */
     whit_ref input;  /* the value that the matrices multiply */
     /* The residual stream that the sum over a token's experts is added to. The solution then also compensates the error
      * that this stream has already; 0: it does not. */

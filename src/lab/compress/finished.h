@@ -10,9 +10,8 @@
 typedef struct whit_finished {
     char name[WHIT_VALUE_NAME_BYTES];
     whit_tensor tensor;
-    uint8_t *part[WHIT_PART_COUNT]; /* each part has its own allocation */
-    void *spool;                    /* mapping that contains all parts (spool.h); NULL: each part has its own
-                                     * allocation */
+    uint8_t *part[WHIT_PART_COUNT]; /* allocation of each part; NULL for absent parts and with `spool` */
+    void *spool;                    /* mapping that contains all parts (spool.h); NULL: the parts are in `part` */
     size_t spool_bytes;
     uint8_t digest[WHIT_HASH_BYTES];
 } whit_finished;

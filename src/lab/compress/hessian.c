@@ -44,8 +44,8 @@ struct weigh_job {
     bool subtract; /* `x` is not needed any more, so it stays unchanged */
 };
 
-/* Replaces `other` by other - x. Then multiplies the rows of both by the square roots of their weights, if there are
- * weights. */
+/* Replaces `other`, if it is not NULL, by other - x. Then multiplies the rows of `other`, and without `subtract` those
+ * of x, by the square roots of their weights, if there are weights. */
 static void weigh_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     (void)worker;

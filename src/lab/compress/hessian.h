@@ -15,7 +15,7 @@
 
 typedef struct whit_hessian {
     uint32_t n, n_out; /* n: number of inputs; n_out: number of rows of `lost`; 0: `lost` is not computed */
-    float *h, *shift;  /* (n, n) */
+    float *h, *shift;  /* (n, n); `shift` is NULL if not computed */
     float *lost;       /* (n_out, n); NULL if not computed */
 } whit_hessian;
 
@@ -39,7 +39,7 @@ typedef struct whit_hessian_experts {
     uint32_t n_out;        /* number of elements of `residual` */
     whit_hessian_pair *of; /* (n) statistics of each expert */
     uint64_t *n_pairs;     /* (n) number of (token, expert) pairs of each expert, without held-out ones */
-    uint64_t n_all;        /* number of pairs of all experts of the layer */
+    uint64_t n_all;        /* number of pairs of all experts of the layer, without held-out ones */
     const whit_allocator *allocator;
 } whit_hessian_experts;
 

@@ -11,8 +11,8 @@
 #define TINIEST      6e-8f /* smallest positive f16 */
 #define LARGEST_BYTE 230
 
-/* Returns whether the levels of a type are multiples of one scale, with more than the levels of trits or signs (a
- * grid). */
+/* Returns whether a type has more levels than trits or signs, all multiples of the scale a, which some types shift by
+ * the offset -b (a grid). */
 static bool is_grid(const whit_tensor_type *type)
 {
     return type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_N4 || whit_scale_in_superblocks(type->scale_type);
@@ -111,7 +111,7 @@ uint32_t whit_levels_shared_groups(const whit_tensor_type *type)
 }
 
 /* Finds the range of the integers that store the scales of GGUF's types: four bits (K4), signed eight bits in Q6_K
- * (i6), otherwise six bits. */
+ * (i6), otherwise six bits, which are signed for K8. */
 static void number_range(const whit_tensor_type *type, float *least, float *most)
 {
     *least = 0, *most = type->scale_type == WHIT_SCALE_K4 ? 15 : 63;
@@ -245,8 +245,9 @@ static double refit(const whit_tensor_type *type, const float *w, const float *w
     return error;
 }
 
-/* Computes starting point number s for the scales of a grid: the outermost level is at the largest weight or near it,
- * with either sign. Returns false after the last starting point. */
+/* Computes starting point number s for the scales of a grid. Without an offset: the outermost level is at the largest
+ * weight or near it, with either sign. With an offset: the levels span about the range of the weights and 0. Returns
+ * false after the last starting point. */
 static bool find_start(const whit_tensor_type *type, const float *w, size_t n, uint32_t s, float scales[2])
 {
     static const float shares[] = {1.0f, 0.9f, 0.8f, 0.7f, 1.1f};

@@ -56,9 +56,9 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
 /* Returns the number of consecutive groups that share factors: all groups of a row with u8 scales, those of a
  * superblock with scales in superblocks; 0: the type has no factors. */
 uint32_t whit_levels_shared_groups(const whit_tensor_type *type);
-/* Rounds scales to values that the file can store. Without factors: f16, with a not below the smallest positive f16.
- * With factors (not NULL): the nearest scales that a byte represents. For l2: the scales that the nearest two bytes
- * represent. */
+/* Rounds scales to values that the file can store. Without factors (NULL): f16, with a not below the smallest positive
+ * f16 unless the type is a grid (levels.c). With factors: the nearest multiples of the factors that the file's integers
+ * can represent. For l2: the scales that the nearest two bytes represent. */
 void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2]);
 /* Computes the factors for the scales (n_groups, 2) of the groups that share them. The largest u8 scale becomes 230 of
  * 255, so that scales can still grow. */

@@ -10,8 +10,9 @@
 
 typedef struct whit_matrix_solve {
     const whit_tensor_type *type;
-    const float *w;              /* (m, n) weights of the original model */
-    float *values;               /* (m, n) output: values as stored, except that corrections are not rounded */
+    const float *w; /* (m, n) weights of the original model */
+    /* (m, n) output: values as stored; with corrections they may differ from the stored ones in the last bit */
+    float *values;
     whit_hessian_pair *hessians; /* statistics of the matrix's inputs */
     const whit_factor *factor;   /* factorisation of hessians->text */
     bool moved;                  /* the target compensates the errors of the inputs */
@@ -27,7 +28,7 @@ typedef struct whit_matrix_solve {
     float *fields;
     uint8_t *fields_u8;
     whit_corrected corrected;
-    double error_gptq, error; /* relative error of the outputs before and after descent */
+    double error_gptq, error; /* relative squared error of the outputs before and after descent */
     uint32_t sweeps;
 } whit_matrix_solve;
 

@@ -25,8 +25,8 @@ typedef struct whit_rotation {
 } whit_rotation;
 
 /* Finds v and o of the stream's current layer. Returns false if the layer lacks them, or if a rotation cannot be
- * multiplied into them exactly: there must be nothing but attention between them, no bias of the values, and no other
- * node that uses the two matrices. */
+ * multiplied into them exactly: there must be nothing but attention between them, no bias of v, no other node that
+ * reads the outputs of v or of attention or uses the two matrices, and a sum after o. */
 bool whit_rotation_find(whit_stream *stream, whit_rotation *rotation);
 /* Computes the rotated weights of the matrices that whit_rotation_find has found. */
 whit_status whit_rotation_open(whit_rotation *rotation, whit_error *error);

@@ -630,7 +630,8 @@ static bool is_annealed(const struct walk *k)
     return s->n_anneal && s->n_sweeps && !s->goes_on && !has_codebook(k);
 }
 
-/* Runs sweeps until the error stops falling (on held-out tokens, if there are any). The best state is kept. */
+/* Anneals, if the options want it, and then runs at most n_sweeps sweeps, until the error stops falling (on held-out
+ * tokens, if there are any). The best state is kept. */
 static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double held)
 {
     whit_solve *s = k->s;

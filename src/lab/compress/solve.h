@@ -29,18 +29,19 @@ typedef struct whit_solve {
     const float *held_target;
     const uint32_t *order; /* (n) the columns in the order of processing, which keeps groups together, or superblocks if
                             * their scales share factors; NULL: the original order */
-    uint32_t n_anneal;     /* number of annealing sweeps before descent; 0: no annealing; not supported for codebooks */
-    uint32_t n_sweeps;     /* largest number of descent sweeps; 0: no descent */
-    whit_within within;    /* receives the progress; once it returns false, the results must not be used */
-    double begin, end;     /* shares that are reported to `within` at the beginning and at the end of this call */
-    bool goes_on;          /* begin with the given codes and scales instead of rounding */
-    int8_t *codes;         /* output: (m, n) */
-    float *fields;         /* output: (m, row_fields) scales as stored, see whit_codec_geometry */
-    uint8_t *fields_u8;    /* output: (m, row_bytes); only if scales are bytes */
-    float *values;         /* output: (m, n) */
-    double error;          /* output: error relative to tr(W* H W*^T) */
-    double error_gptq;     /* output: the same before descent */
-    uint32_t sweeps;       /* output: number of sweeps that improved the result, including annealing */
+    /* number of annealing sweeps before descent; 0: no annealing; ignored for codebooks and with `goes_on` */
+    uint32_t n_anneal;
+    uint32_t n_sweeps;  /* largest number of descent sweeps; 0: no descent */
+    whit_within within; /* receives the progress; once it returns false, the results must not be used */
+    double begin, end;  /* shares that are reported to `within` at the beginning and at the end of this call */
+    bool goes_on;       /* begin with the given codes and scales instead of rounding */
+    int8_t *codes;      /* output: (m, n) */
+    float *fields;      /* output: (m, row_fields) scales as stored, see whit_codec_geometry */
+    uint8_t *fields_u8; /* output: (m, row_bytes); only if scales are bytes */
+    float *values;      /* output: (m, n) */
+    double error;       /* output: error relative to tr(W* H W*^T) */
+    double error_gptq;  /* output: the same before descent */
+    uint32_t sweeps;    /* output: number of sweeps that improved the result, including annealing */
 } whit_solve;
 
 whit_status whit_solve_run(whit_solve *solve, const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,

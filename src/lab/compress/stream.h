@@ -65,7 +65,8 @@ whit_status whit_stream_wake(whit_stream *stream, whit_error *error);
 void whit_stream_rest(whit_stream *stream);
 /* Returns the values of a parameter on one side. They may be read, and replaced by those of a compressed matrix. */
 float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int32_t param);
-/* Runs batch `batch` on both sides up to `value`. The tapes then contain the batch's values. */
+/* Runs batch `batch` up to `value` on both sides, with is_single only on the compressed side. The tapes then contain
+ * the batch's values. */
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
 /* Returns the end of this rank's batches, and their first one in *begin; without ranks these are all batches. Only
  * these are run and advanced in this process. */

@@ -19,7 +19,7 @@ typedef struct whit_factor {
 /* Makes the factor of a Hessian, damped by 1 % of the mean of the diagonal, and by ten times as much, up to all of it,
  * if it cannot be factored; after that WHIT_ERROR_NUMERIC names the tensor. `ordered`: whole groups are ordered by the
  * energy of their inputs, else they stay. The hessian's h becomes the factor's. `within` is told a share of 0 at every
- * block of columns; its answer is left to the next piece of work. */
+ * block of columns; its result is ignored here. */
 whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
                              const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,
                              const whit_within *within, whit_factor *factor, whit_error *error);

@@ -5,7 +5,8 @@
 
 #include "model/source.h"
 
-/* Appends the ids (int32_t) of a text file to `ids`. Fails if the source has no tokenizer, or if the file is empty. */
+/* Appends the ids (int32_t) of a text file to `ids`. Fails if the source has no tokenizer, if the tokenizer gives an id
+ * outside the model's vocabulary, or if the file is empty. */
 whit_status whit_compress_read_text(const whit_source *source, const char *path, whit_buf *ids, whit_error *error);
 /* Returns the id of the token that the tokenizer adds at the beginning of a text; -1 if it adds no token. */
 int32_t whit_compress_bos(const whit_source *source);

@@ -19,8 +19,8 @@ typedef struct whit_compress_types {
     uint32_t rank;
 } whit_compress_types;
 
-/* Returns whether the tensor is a matrix that the codec applies to: these are all matrices of the layers except a few
- * small ones that control a layer's computation. */
+/* Returns whether the tensor is a matrix that the codec applies to: these are all matrices of the layers except those
+ * for which whit_trainee_keeps returns true. */
 bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor);
 /* Finds the type that a layer's matrix has in the finished file. */
 whit_status whit_compress_type_of(const whit_compress_types *types, const whit_source_tensor *tensor,
@@ -33,8 +33,8 @@ uint32_t whit_compress_walk_group(const whit_tensor_type *type);
 /* Checks that the source and the options are compatible. */
 whit_status whit_compress_types_check(const whit_compress_types *types, whit_error *error);
 /* Sets plane_share, outlier_share and rank. The bits that the codec's budget leaves are given first to the sign plane,
- * then to the low-rank pair, then to outliers, with the same shares for every matrix. Sizes that the options request do
- * not count against the budget. */
+ * then to the low-rank pair, then to outliers, with the same shares for every matrix. Sizes that the options request
+ * are used even if they exceed the budget. */
 void whit_compress_find_corrections(whit_compress_types *types);
 whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *types, const whit_source_tensor *tensor,
                                                      const whit_tensor_type *type);

@@ -11,13 +11,14 @@
 
 #include "compress/finished.h"
 
-enum { WHIT_WORK_HEADER_BYTES = 8 + WHIT_HASH_BYTES }; /* a larger file has finished layers */
+/* bytes of the header; a file that is larger may have finished layers */
+enum { WHIT_WORK_HEADER_BYTES = 8 + WHIT_HASH_BYTES };
 
 typedef struct whit_work {
     int fd; /* -1: closed */
     char *path;
     uint32_t n_records;
-    bool ours; /* the file belongs to these settings */
+    bool ours; /* the file belongs to the settings that whit_work_open got */
     uint8_t settings[WHIT_HASH_BYTES];
     const whit_allocator *allocator;
 } whit_work;
@@ -26,9 +27,9 @@ typedef struct whit_work {
  * `finished`. */
 typedef whit_status whit_work_fn(void *user, whit_finished *finished, whit_error *error);
 
-/* Opens the work file at `path`. Without `resume` it becomes an empty file. With `resume` the matrices of an existing
- * file are passed to `take`; a file with other settings is an error, and an absent file, or one with an incomplete
- * header, is begun anew. */
+/* Opens the work file at `path`. Without `resume` it becomes a file without records. With `resume` the matrices of an
+ * existing file are passed to `take`; a file with other settings is an error, and an absent file, or one with an
+ * incomplete header, is begun anew. */
 whit_status whit_work_open(whit_work *work, const char *path, const uint8_t settings[WHIT_HASH_BYTES], bool resume,
                            whit_work_fn *take, void *user, const whit_allocator *allocator, whit_error *error);
 /* Passes the matrices of an existing file's complete records to `take`, without changing the file. An absent file
@@ -37,8 +38,8 @@ whit_status whit_work_read(const char *path, const uint8_t settings[WHIT_HASH_BY
                            const whit_allocator *allocator, whit_error *error);
 /* Appends n matrices as one record, and flushes it to disk. */
 whit_status whit_work_add(whit_work *work, whit_finished *const *finished, uint32_t n, whit_error *error);
-/* Closes the file. Removes it if `remove`, or if it belongs to these settings and has no records. Accepts a work file
- * that was never opened. */
+/* Closes the file. Removes it if `remove`, or if it has no records and belongs to the settings of whit_work_open.
+ * Accepts a work file that was never opened. */
 void whit_work_close(whit_work *work, bool remove);
 
 #endif
