@@ -52,9 +52,10 @@ typedef struct whit_params {
     float *run;      /* (n_floats) */
     float *gradient; /* (n_floats); NULL if nothing is trained, like the moments */
     float *moment1, *moment2;
-    float *fixed;          /* (n_fixed) latent weights of frozen tensors */
-    float *fixed_gradient; /* (n_fixed) gradients of frozen weights, from which the gradients of their scales are
-                            * computed; NULL: no frozen tensor is coded */
+    float *fixed; /* (n_fixed) latent weights of frozen tensors */
+    /* (n_fixed) gradients of frozen weights, from which the gradients of their scales are computed; NULL if no frozen
+     * tensor is coded or nothing is trained */
+    float *fixed_gradient;
     size_t n_fixed;
     float *rounded;    /* (n_rounded) values of coded tensors */
     bool learn_scales; /* the optimiser trains the scales; otherwise whit_params_round refits them */

@@ -79,7 +79,7 @@ static whit_status find_overwrites(whit_tape *tape, whit_error *error)
     return WHIT_OK;
 }
 
-/* Finds the linear layers whose weight no other node uses. */
+/* Finds the needed linear layers whose weight no other node uses. */
 static whit_status find_sole_writers(whit_tape *tape, whit_error *error)
 {
     const uint32_t n = tape->params->n;

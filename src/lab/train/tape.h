@@ -41,8 +41,8 @@ typedef struct whit_tape_step {
     bool needed;        /* the output has a gradient, so the backward pass runs this step */
     bool overwrites[3]; /* the step is the first to write the gradient of input i, and overwrites it; otherwise it adds
                          * to it */
-    /* The step is a linear layer whose weight no other node uses. The weight's gradient is overwritten in the first
-     * backward pass after whit_tape_zero_gradients; later passes add to it. */
+    /* The step is needed and is a linear layer whose weight no other node uses. The weight's gradient is overwritten in
+     * the first backward pass after whit_tape_zero_gradients; later passes add to it. */
     bool is_sole;
     /* output of the last router up to and including this step, whose pairs an operation of experts uses; 0: no router
      * yet */
@@ -122,8 +122,8 @@ static inline uint32_t whit_tape_rows(const whit_tape *tape, whit_ref value)
 float *whit_tape_value(const whit_tape *tape, whit_ref value);
 float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 
-/* A function of this type is called in the backward pass when the gradient of a crossing value is complete. The
- * function may change this gradient. */
+/* A function of this type is called in the backward pass when the gradient of a crossing value other than the graph's
+ * output is complete. The function may change this gradient. */
 typedef void whit_tape_hook(void *user, whit_tape *tape, whit_ref value);
 
 /* Begins a sum of gradients: sets the gradients of the parameters to zero. Those of weights with is_sole are undefined

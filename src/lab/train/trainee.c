@@ -55,8 +55,8 @@ bool whit_trainee_keeps(const char *name)
     return n > n_end && strcmp(name + n - n_end, "_bias") == 0;
 }
 
-/* Returns the codec of a layer's matrix: that of the last entry of `mixed` with the matrix's name, otherwise the
- * layers' codec. */
+/* Returns the codec of a layer's matrix: that of the last entry of `mixed` with the matrix's name, otherwise "own" if
+ * whit_trainee_keeps returns true, and else the layers' codec. */
 static const char *layer_codec(const whit_trainee_codecs *codecs, const char *name)
 {
     const char *codec = whit_trainee_keeps(name) ? "own" : codecs->layers, *last = strrchr(name, '.') + 1;

@@ -10,8 +10,8 @@
 #include "train/params.h"
 
 typedef struct whit_trainee_codecs {
-    /* codec of the layers' matrices: "t", "b1", "q2" (l2), "q2-planes" (q2), "f16", "f32", or "own" (each matrix has
-     * its codec in the model) */
+    /* codec of the layers' matrices: "t", "b1", "q2" (l2), "q2-planes" (q2), "i8", "f16", "f32", or "own" (each matrix
+     * has its codec in the model) */
     const char *layers;
     const char *embedding;    /* codec of the embedding and the head: "i8", "f16" or "f32" */
     const char *const *mixed; /* texts such as "down=t": another codec for the matrices with this name in all layers */
@@ -29,7 +29,7 @@ typedef struct whit_trainee {
 } whit_trainee;
 
 /* Returns whether the codec of the layers does not apply to a layer's matrix, which keeps the type that it has in the
- * model: a small matrix whose few outputs control a whole layer. */
+ * model: a small matrix whose few outputs control a whole layer, or the biases of experts. */
 bool whit_trainee_keeps(const char *name);
 
 /* Opens a trainee. Its weights are decoded from the model, which must outlive the trainee. The trainee must not move.

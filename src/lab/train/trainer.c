@@ -557,7 +557,8 @@ static void measure_between(whit_trainer *d, double share, whit_trainer_report *
     memcpy(scales, kept, n_scales * sizeof *scales);
 }
 
-/* Chooses the number of windows of a measurement in a run of limited time, from the time that one batch takes. */
+/* In a run of limited time, estimates the time of a measurement from the time that one batch takes, and chooses the
+ * number of windows if the options do not name it. */
 static void fit_measuring(whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;

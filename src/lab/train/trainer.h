@@ -67,11 +67,12 @@ typedef struct whit_trainer_options {
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
     /* Each layer is trained by itself towards the teacher's residual stream after it: gradients end at a layer's input,
-     * and the difference of each token is divided by the token's energy. The embedding is trained with the first layer.
-     * The option requires hidden_weight above 0, and 0 for the other two weights. */
+     * and the difference of each token is divided by the energy of the teacher's token. The embedding is trained with
+     * the first layer. The option requires hidden_weight above 0, and 0 for the other two weights. */
     bool by_blocks;
-    float balance;            /* weight of the loss that balances experts; 0: no such loss */
-    float ramp;               /* the rounding grows to its full strength over this share of the run */
+    float balance; /* weight of the loss that balances experts; 0: no such loss */
+    /* the rounding grows to its full strength over this share of the run; 0: it has full strength from the start */
+    float ramp;
     bool refit_scales;        /* the scales are computed from the weights in each step instead of being learned */
     whit_precision precision; /* precision of matrix products; for BF16, whit_precision_choose chooses the precision */
     bool recompute;           /* stores few activations and computes the others again: needs less memory */
@@ -100,9 +101,9 @@ whit_trainer_options whit_trainer_options_default(void);
 typedef struct whit_trainer whit_trainer;
 
 /* Opens a trainer. The student gets the weights, tokenizer and metadata of `start`. `teacher` may be the same model,
- * another one with the same tokenizer, or NULL if kl_weight and hidden_weight are 0. Both models must outlive the
- * trainer. Refuses options that contradict each other, a text that is not longer than a window, and a checkpoint of
- * another run. */
+ * another one with the same tokenizer, or NULL if kl_weight, hidden_weight and n_sample_tokens are 0. Both models must
+ * outlive the trainer. Refuses options that contradict each other, a text that is not longer than a window, and a
+ * checkpoint of another run. */
 whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher, const whit_trainer_options *options,
                               const whit_allocator *allocator, whit_trainer **trainer, whit_error *error);
 void whit_trainer_close(whit_trainer *trainer);

@@ -12,7 +12,8 @@
 #include "base/ranks.h"
 #include "train/params.h"
 
-/* The sum of a block of n units, from unit `first` on. n is a power of two, and `first` is a multiple of n. */
+/* The sum of a block of n units, from unit `first` on. n is a power of two, and `first` is a multiple of n; only the
+ * node that whit_tree_reduce makes has the units of the whole step. */
 typedef struct whit_tree_node {
     uint32_t first, n;
     double losses[2]; /* sums of KL and CE */

@@ -115,8 +115,8 @@ static whit_status add_tensor(whit_trainee *trainee, const whit_tuning *tuning, 
     return WHIT_OK;
 }
 
-/* Fills A with uniform numbers and B with zeros, so that the adapter changes nothing at first (Hu et al. 2021, section
- * 4.1). */
+/* Fills A with uniform numbers. B has only zeros already, so the adapter changes nothing at first (Hu et al. 2021,
+ * section 4.1). */
 static void fill_factors(whit_params *params, uint64_t seed)
 {
     whit_rng rng = {seed};

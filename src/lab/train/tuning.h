@@ -20,11 +20,12 @@ typedef struct whit_tuning {
     uint64_t seed; /* seed of the adapter's initial values */
 } whit_tuning;
 
-/* Opens a trainee like whit_trainee_open. Refuses invalid options: nothing to train, an unknown matrix, or scales of a
- * model without matrices whose scales training supports. */
+/* Opens a trainee like whit_trainee_open. Refuses invalid options: nothing to train, a rank above
+ * WHIT_ADAPTER_MAX_RANK, an unknown matrix, scales of a model without matrices whose scales training supports, and
+ * scales that training cannot represent exactly. */
 whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, const whit_tuning *tuning,
                              const whit_watcher *watcher, const whit_allocator *allocator, whit_error *error);
-/* Writes the adapter, or the new model, to `path`. */
+/* Writes the adapter to `path`; with `norms` or `scales` a new model, which contains the adapter if there is one. */
 whit_status whit_tuning_write(const whit_trainee *trainee, const whit_tuning *tuning, const char *command,
                               const char *path, whit_error *error);
 
