@@ -31,7 +31,8 @@ typedef struct cli_chat {
     int status;         /* first exit status other than CLI_OK of a script */
 } cli_chat;
 
-/* Prints the name of the model and what it can do. */
+/* Prints a greeting on stderr: the model's file, name and context (for the built-in model instead its abilities), and
+ * how to use the chat. */
 void cli_chat_greet(const cli_chat *chat, const char *path);
 
 /* Runs a command, which is a line that begins with '/'. */

@@ -34,8 +34,8 @@ cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name);
 /* Appends a description of a call and of the command that would run it, for the user's approval. The call and the
  * command are on one line each, and control and hidden characters are marked. Returns false if memory runs out. */
 bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *text);
-/* Runs a tool; the call's arguments must be a JSON object. `result` gets the tool's output, or "error: " and the
- * reason. */
+/* Runs a tool; the call's arguments must be a JSON object. `result` gets the tool's output; if the tool fails, it also
+ * or only gets "error: " and the reason. */
 void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *result);
 
 #endif

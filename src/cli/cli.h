@@ -23,7 +23,7 @@ enum cli_exit {
     CLI_IO = 5,          /* a file could not be read or written */
     CLI_INTERRUPTED = 6, /* ended by Ctrl-C or SIGTERM */
     CLI_NUMERIC = 7,     /* the model computed a value that is not a finite number */
-    CLI_MAPPING = 8,     /* a mapped file was truncated while it was in use */
+    CLI_MAPPING = 8,     /* a mapped file was truncated, or its disk failed, while it was in use */
     CLI_FOLLOWED = -1,   /* not an exit status: this process was another rank than 0, and its work is done (ranks.h) */
 };
 

@@ -41,7 +41,8 @@ static const cli_option options[] = {
 
 /* ---- models --------------------------------------------------------------------------------- */
 
-/* Reads the sketch of the calibration text, which a compressed model's file contains. */
+/* Reads the sketch of the text from which the file was made (its calibration or training text), if the file contains
+ * one. */
 static void read_sketch(cli_subject *subject)
 {
     whit_value value;
@@ -154,8 +155,8 @@ void cli_compare_clear(cli_comparison *c)
     }
 }
 
-/* For each model file, sets the share of a text that also occurs in the text from which the file was made; -1 if this
- * is unknown. */
+/* For each model file, sets the share of a text that also occurs in the text from which the file was made (its
+ * calibration or training text); -1 if the file has no sketch of that text. */
 static void find_overlaps(const cli_comparison *c, const cli_text *text, double *overlaps)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -176,7 +177,7 @@ static int score_text(cli_comparison *c, const char *path, double *overlaps)
     if (status == CLI_OK)
         status = cli_tokenize(c->call, c->subjects[0].model, text.data, text.size_bytes, true, false, &ids, &n_ids);
     if (status == CLI_OK) find_overlaps(c, &text, overlaps);
-    /* A last, shorter window also counts, unless only the second half of each window counts. */
+    /* A last, shorter window of at least two tokens also counts, unless only the second half of each window counts. */
     size_t n_windows = n_ids / c->n_ctx + (c->all && n_ids % c->n_ctx > 1);
     if (c->n_chunks && n_windows > c->n_chunks) n_windows = c->n_chunks;
     if (status == CLI_OK && !n_windows)

@@ -26,7 +26,7 @@ typedef struct cli_subject {
     cli_score score;
     whit_buf units; /* array of cli_unit for the current text, or for the chats */
     whit_sketch sketch;
-    bool has_sketch; /* the file contains a sketch of its calibration text */
+    bool has_sketch; /* the file contains a sketch of the text from which it was made */
 } cli_subject;
 
 enum { CLI_SUBJECTS_MAX = 33 };
@@ -49,10 +49,10 @@ void cli_compare_clear(cli_comparison *c); /* clears all scores and units */
 
 /* Reports a text: a row for each compressed model, with intervals over windows and, if there are several models, the
  * differences from the first one. overlaps: for each model, the share of the text that also occurs in the text from
- * which the model's file was made; -1: unknown. Appends the report to `texts`. */
+ * which the model's file was made (its calibration or training text); -1: unknown. Appends the report to `texts`. */
 int cli_compare_report(cli_comparison *c, const char *text, const double *overlaps, json_t *texts);
-/* If there are several texts, prints the divergence on each text as a multiple of that on the first, and adds it to the
- * later texts as "beside". */
+/* If there are several texts, prints for each model the divergence on each later text as a multiple of that on the
+ * first, and adds it to the model's row of this text as "kld_beside_first"; with --json prints nothing. */
 void cli_compare_beside(cli_comparison *c, json_t *texts);
 
 /* Returns the mean per prediction, over a model's units, of the member at this offset; if `other` is not NULL, minus

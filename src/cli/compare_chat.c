@@ -125,8 +125,8 @@ static cli_interval percent_of(size_t n_right, size_t n)
     return cli_interval_scale(cli_interval_share(n_right, n), 100);
 }
 
-/* Returns the mean over chats in per cent of the member at this offset; if `other` is not NULL, the mean of the
- * differences from its values. */
+/* Returns the mean over chats, in per cent, of the member at this offset; if `other` is not NULL, the mean of the
+ * differences from the values of `other`. */
 static cli_interval mean_of(const struct chat_sums *sums, const struct chat_sums *other, size_t offset)
 {
     const cli_subject subject = {.units = sums->prefixes}, base = {.units = other ? other->prefixes : (whit_buf){0}};

@@ -50,8 +50,8 @@ static cli_interval find_right(const cli_subject *subject, const cli_subject *ot
     return cli_interval_scale(cli_compare_interval(subject, other, offsetof(cli_unit, n_right)), 100);
 }
 
-/* Returns one unit per window, the sum over all depths, because only different windows are independent of each
- * other. */
+/* Returns one unit per window with `n` and `n_right` summed over all depths, because only different windows are
+ * independent of each other. */
 static cli_subject join_depths(const cli_subject *subject)
 {
     cli_subject joined = {.path = subject->path};

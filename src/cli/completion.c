@@ -33,7 +33,8 @@ static void words_of(cli_call *call, const char *choice)
     for (; *choice; choice++) cli_write(call, *choice == '|' ? " " : choice, 1);
 }
 
-/* Prints the names of the verbs whose operand is a model or a file, separated by `between`. */
+/* Prints the names of the verbs whose operand is a model, a file or the name of a pulled model, separated by
+ * `between`. */
 static void model_verbs(cli_call *call, const char *between)
 {
     bool first = true;

@@ -108,9 +108,9 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
         "--draft", CLI_TEXT, (at) + offsetof(cli_session_flags, draft), "mtp|none|FILE",                               \
             "Guess ahead by the model's own block (mtp, usual) or by another model."                                   \
     }
-/* Chooses the draft model for a session of `model`, by --draft or the default. *drafter: the draft model, or NULL
- * without one. *opened: the model that was opened for it, which the caller closes after the session, or NULL. Returns
- * CLI_OK, or a status that was already reported. */
+/* Chooses the draft model for a session of `model`, by --draft or the default. *drafter: the draft model, which is
+ * `model` itself if its own block drafts; NULL without one. *opened: the model that was opened for it, which the caller
+ * closes after the session, or NULL. Returns CLI_OK, or a status that was already reported. */
 int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
                        const whit_model **drafter, whit_model **opened);
 /* Returns the maximum number of tokens drafted per step; a session needs as many additional logits. */

@@ -145,8 +145,9 @@ static void report_score(cli_call *call, const struct perplexity_values *values,
                   score->divergences[score->n - 1], top1);
 }
 
-/* Scores the windows in turn. A last, shorter window is scored if all tokens count, but not if only the second half of
- * each window counts. If the cache is endless, the text is one window. Returns an exit status. */
+/* Scores the windows in turn. A last, shorter window of at least two tokens is scored if all tokens count, but not if
+ * only the second half of each window counts. If the cache is endless, the text is one window. Returns an exit
+ * status. */
 static int measure_text(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
                         struct window_plan *plan, cli_score *score)
 {

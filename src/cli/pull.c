@@ -105,7 +105,8 @@ static int run_pull(cli_call *call)
     if (status == WHIT_OK) status = whit_hub_token(values->token, token, &from, &error);
     if (status == WHIT_OK) {
         snprintf(asking, sizeof asking, "asking %s", endpoint);
-        cli_progress(NULL, asking, 0); /* shown before the first request: a wrong name fails only after some time */
+        /* shown before the first request, because the request to a wrong host fails only after some time */
+        cli_progress(NULL, asking, 0);
         status = whit_hub_pull(&name, &pull, &pulled, &error);
     }
     cli_progress_end();

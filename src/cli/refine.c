@@ -34,7 +34,8 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Checks before the work, which takes hours, that refining could change the file at all. */
+/* Checks before the work, which takes hours, that the file is a GGUF file in one part, and that refining could change
+ * it at all. */
 static whit_status check_refinable(const whit_source *file, const whit_source *original, whit_error *error)
 {
     uint32_t n_known = 0, n_alike = 0;

@@ -111,8 +111,10 @@ static const cli_option model_options[] = {
     {0},
 };
 
-static atomic_int reloading; /* 1 after SIGHUP: the models' files may have been replaced and are opened again */
-static atomic_int ending;    /* 1: the server ends once all requests are answered; 2: it ends immediately */
+/* 1 after SIGHUP: files of models and keys that were replaced are to be opened again */
+static atomic_int reloading;
+/* 1: the server ends once the time of --drain is over and all requests are answered; 2: it ends immediately */
+static atomic_int ending;
 
 static void on_signal(int signal)
 {
