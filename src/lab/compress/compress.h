@@ -59,11 +59,14 @@ typedef struct whit_compress_report {
 typedef struct whit_compress_options {
     /* "b1", "t", "q2" (l2), "q2-planes" (q2), or a type of GGUF files (whit_compress_knows_form) */
     const char *codec;
-    const whit_source *like; /* matrices get the types that they have in this source; NULL: not used */
+    /* a matrix gets the type that it has in this source, if it has the same shape there and levels.h supports the type,
+     * otherwise that of `codec`; NULL: not used */
+    const whit_source *like;
     /* Budget of bits per weight (budget.h). It replaces the options for codecs, groups and sizes of corrections; 0: no
      * budget. */
     double bits;
-    const char *const *mixed; /* texts such as "down=t": another codec, i8 or f16, for the matrices with this name */
+    /* texts such as "down=t": another of these codecs, or i8 or f16, for the matrices with this name */
+    const char *const *mixed;
     size_t n_mixed;
     whit_compress_method method;
     unsigned without;            /* bits of whit_compress_stage that are not used */

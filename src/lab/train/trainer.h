@@ -87,8 +87,8 @@ typedef struct whit_trainer_options {
     const char *command; /* command that is stored in the file's metadata; NULL: not stored */
     const volatile bool *cancel;
     void (*report)(void *user, const whit_trainer_report *report);
-    /* Receives the progress of reading or sampling the text and of measurements. It returns false to cancel. May be
-     * NULL. */
+    /* Receives the progress of reading the text and the weights, of sampling text, of fitting scales and of
+     * measurements. It returns false to cancel. May be NULL. */
     whit_held_out_fn *progress;
     /* Receives after each operation the share of a step (counted from 1) that is done, because steps of large models
      * take minutes. May be NULL. */

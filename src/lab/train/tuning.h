@@ -12,9 +12,10 @@
 #define WHIT_TUNED_NAME "tuned" /* name of the adapter in a new model's file */
 
 typedef struct whit_tuning {
-    uint32_t rank;               /* rank of the adapters of the layers' matrices; 0: no adapters */
-    const char *const *matrices; /* (n_matrices) names of the matrices with an adapter: q k v o gate up down; empty:
-                                  * all */
+    uint32_t rank; /* rank of the adapters of the layers' matrices; 0: no adapters */
+    /* (n_matrices) names of the matrices with an adapter: q k v o gate up down; empty: all matrices of the layers that
+     * may have one, which those of experts may not */
+    const char *const *matrices;
     size_t n_matrices;
     bool norms, scales;
     uint64_t seed; /* seed of the adapter's initial values */
