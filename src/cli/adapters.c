@@ -18,7 +18,7 @@ const cli_option cli_adapter_options[] = {
 #undef AT
 
 /* Splits the scale off the end of a name: "a:0.5" becomes "a" and 0.5. If the text after the last colon is not a
- * number, it stays part of the name. */
+ * number, it stays part of the name, and the scale is 1. Returns false if the number is too large or not finite. */
 static bool take_scale(char *name, float *scale)
 {
     char *colon = strrchr(name, ':'), *end;

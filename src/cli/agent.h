@@ -46,8 +46,8 @@ bool cli_agent_is_shown(cli_call *call, const char *text, size_t n_bytes);
 bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files, whit_buf *why);
 /* Prints the latest turn that can be undone as a diff. Returns an exit status. */
 int cli_agent_latest(cli_call *call, const char *project);
-/* Runs a command for turns: "undo", "redo" or "log"; which: the number of the turn, NULL: the latest one. Returns an
- * exit status. */
+/* Runs a command for turns: "undo", "redo" (with --preview they only show the changes) or "log". which: the number of
+ * the turn to undo or redo; NULL: the latest one for which this is possible. Returns an exit status. */
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
 /* Lets the user edit staged changes in $VISUAL, $EDITOR or whit edit. If the editor fails, says so and keeps the
  * changes. Errors: io, memory. */

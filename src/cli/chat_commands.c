@@ -139,7 +139,7 @@ static void show_context(cli_chat *chat)
         cli_print(chat->call, whit_conversation_count(chat->talk.conversation) ? ", and all messages fit\n" : "\n");
 }
 
-/* Prints the text and calls of a message. A content that is a list of parts is printed as JSON. */
+/* Prints the role, the text and the calls of a message. A content that is a list of parts is printed as JSON. */
 static void show_message(cli_chat *chat, const json_t *message)
 {
     const json_t *content = json_object_get(message, "content"), *calls = json_object_get(message, "tool_calls");
@@ -306,7 +306,7 @@ static void set_quiet(cli_chat *chat, const char *nothing)
     cli_note("stats: off");
 }
 
-/* Runs /format, which sets the grammar that every answer must follow. */
+/* Runs /set format and /format: sets the grammar that every answer must follow, or with off or text ends it. */
 static void set_format(cli_chat *chat, const char *text)
 {
     cli_grammar wanted;
@@ -328,7 +328,8 @@ static void set_format(cli_chat *chat, const char *text)
     cli_note(form, is_off || is_json ? "" : text);
 }
 
-/* Settings of other programs, and the command line options of whit that replace them. */
+/* Names that /set does not accept, such as settings of other programs, with a hint to the option of whit that has their
+ * effect. */
 static const struct {
     const char *name, *line;
 } elsewhere[] = {

@@ -190,8 +190,8 @@ static void write_tables(const whit_trainee *trainee, const char *command, whit_
 }
 
 /* Writes the indices of the tensors, without an adapter's factors, to `order`: first in the order in which the graph
- * uses them, so that computing the model reads the file sequentially, then those that it does not use. Returns their
- * number. `taken` is zeroed scratch memory. */
+ * uses them, so that computing the model reads the file sequentially, then the tensors that it does not use. Returns
+ * their number. `taken` is zeroed scratch memory. */
 static uint32_t find_order(const whit_trainee *trainee, uint32_t *order, bool *taken)
 {
     uint32_t n = 0;

@@ -14,7 +14,7 @@
 typedef struct whit_tuning {
     uint32_t rank; /* rank of the adapters of the layers' matrices; 0: no adapters */
     /* (n_matrices) names of the matrices with an adapter: q k v o gate up down; empty: all matrices of the layers that
-     * may have one, which those of experts may not */
+     * may have one; the matrices of experts may not */
     const char *const *matrices;
     size_t n_matrices;
     bool norms, scales;
