@@ -27,8 +27,9 @@ typedef struct cli_chat {
     cli_list stops;
 
     uint64_t n_answers; /* number of answers since the seed was set; added to the seed of the next answer */
-    bool over;          /* the chat has ended, by /bye, a signal or the end of input */
-    int status;         /* first exit status other than CLI_OK of a script */
+    /* the chat has ended, by /bye, a signal, the end of the input, or a failure to read or write */
+    bool over;
+    int status; /* first exit status other than CLI_OK of a script */
 } cli_chat;
 
 /* Prints a greeting on stderr: the model's file, name and context (for the built-in model instead its abilities), and

@@ -102,8 +102,9 @@ typedef struct cli_call {
     /* for each option, in the order of cli_verb_option: whether the command line has it; operands and environment
      * variables do not count */
     bool given[CLI_OPTIONS_MAX];
-    bool wants_help;    /* --help or -h was given */
-    bool output_failed; /* writing to stdout has failed, which was already reported */
+    bool wants_help; /* --help or -h was given */
+    /* Writing to stdout has failed, which was already reported unless the reader had closed the pipe */
+    bool output_failed;
 } cli_call;
 
 /* Fills values and operands from the arguments after the verb. A verb with -m and without operands of its own also
@@ -144,8 +145,8 @@ unsigned cli_columns(int fd);
 /* Returns whether a descriptor is a terminal that shows colours, and NO_COLOR is not set. */
 bool cli_has_colours(int fd);
 
-/* Writes "whit VERB: message" on stderr, wrapped between words at the width of its terminal; returns the exit status
- * `status` or that of `error`. */
+/* Writes "whit VERB: message" on stderr, or "whit: message" without a verb, wrapped between words at the width of its
+ * terminal; returns the exit status `status` or that of `error`. */
 int cli_fail(const cli_call *call, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int cli_fail_error(const cli_call *call, const whit_error *error);
 /* Writes "whit: ..." on stderr, a line that is not about a failure. */

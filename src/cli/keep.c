@@ -8,7 +8,8 @@
 
 /* ---- sampling options ----------------------------------------------------------------------- */
 
-/* Sets the options that were not given to those of the session file. */
+/* Sets the sampling options that were not given, except the seed and the biases, to their values in the session
+ * file. */
 static void take_sampling(const cli_call *call, cli_sampler_flags *flags, const whit_sampler_options *kept)
 {
 #define TAKE(name, option) flags->name = cli_was_given(call, option) ? flags->name : kept->name

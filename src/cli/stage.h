@@ -23,8 +23,8 @@ typedef struct cli_stage {
 /* Reads and compiles the program file; path NULL: without a program. Returns CLI_OK, or an exit status after a
  * message. */
 int cli_stage_open(cli_call *call, const char *path, cli_stage *stage);
-/* Begins a generation with a new state of the program and sets `stages` and `n_stages`. ids: the prompt, or NULL if the
- * caller does not have its ids. Returns CLI_OK, or an exit status after a message. */
+/* Begins a generation with a new state of the program and sets `stages` and `n_stages`. Does nothing without a program.
+ * ids: the prompt, or NULL if the caller does not have its ids. Returns CLI_OK, or an exit status after a message. */
 int cli_stage_begin(cli_call *call, cli_stage *stage, const int32_t *ids, size_t n_ids);
 void cli_stage_close(cli_stage *stage);
 

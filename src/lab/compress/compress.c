@@ -773,7 +773,8 @@ static bool tell_rounded(void *user, double share)
     return progress(at->c, (at->i + share) / at->c->source->n_tensors) == WHIT_OK;
 }
 
-/* Rounds every matrix independently. If there is an importance matrix, its diagonal weights the errors. */
+/* Rounds every matrix that becomes neither i8 nor floats, each independently. If there is an importance matrix, its
+ * diagonal weights the errors. */
 static whit_status round_all(struct compression *c)
 {
     const whit_compress_options *o = c->options;
