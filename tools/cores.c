@@ -45,7 +45,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- time to read the weights --------------------------------------------------------------- */
 
 enum placement { FIRST_TOUCH, INTERLEAVED, ONE_NODE };
 
@@ -82,7 +82,7 @@ static double reading_ns(const whit_topology *t, const struct costs *c, enum pla
     return slowest;
 }
 
-/* ---- barriers ------------------------------------------------------------------------------- */
+/* ---- time to begin and end a job ------------------------------------------------------------ */
 
 static double line_ns(const struct costs *c, const whit_topology_core *a, const whit_topology_core *b)
 {
@@ -124,7 +124,7 @@ static double clustered_ns(const whit_topology *t, const struct costs *c)
     return slowest + between + 2 * line_ns(c, &t->cores[0], &t->cores[t->n_cores - 1]);
 }
 
-/* ---- simulate ------------------------------------------------------------------------------- */
+/* ---- predictions for a given topology ------------------------------------------------------- */
 
 /* Reads a topology like "package:2 numanode:2 l3:2 core:8 pu:2". A level that is left out counts as 1. The processors
  * of a core ("pu") are checked but ignored: a core has one number. Returns false if the text is not a topology. */
@@ -193,7 +193,7 @@ static int simulate(int argc, char **argv)
     return 0;
 }
 
-/* ---- measure -------------------------------------------------------------------------------- */
+/* ---- measurements on this machine ----------------------------------------------------------- */
 
 enum { ROUNDS = 7, JOBS = 4000, CHUNK_BYTES = 1 << 18, N_CHUNKS = 512 };
 

@@ -138,7 +138,7 @@ static void put_slot(struct expansion *e, const char *name, const char *form)
     }
 }
 
-/* ---- choices -------------------------------------------------------------------------------- */
+/* ---- choices in a pattern ------------------------------------------------------------------- */
 
 /* Returns the bracket that closes the group opened at `begin`; NULL if it is not found before `end`. */
 static const char *close_of(const char *begin, const char *end)

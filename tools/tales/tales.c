@@ -58,8 +58,8 @@ static void tell(struct tale *tale, whit_rng *rng)
     text->data[text->n = n] = 0;
 }
 
-/* Makes a tale whose scene is held out if `held`, and otherwise is not. Returns false, after a message, if a pattern of
- * the plot is invalid. */
+/* Makes a tale of 60 to 250 words whose scene is held out if `held`, and otherwise is not. Returns false, after a
+ * message, if a pattern of the plot is invalid. */
 static bool make_tale(struct tale *tale, bool held, whit_rng *rng)
 {
     for (;;) {

@@ -47,7 +47,7 @@ struct acp {
     bool ended, is_flooded;
 };
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading messages of the editor ---------------------------------------------------------------- */
 
 /* Replaces a request that came when the queue was full by the fields needed to refuse it. Takes ownership of
  * `message`. */
@@ -297,7 +297,7 @@ static bool acp_ask(void *user, const char *question, whit_buf *answer)
     return false; /* the protocol has no question with a free-text answer */
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------ */
+/* ---- requests of the editor ---------------------------------------------------------------------------- */
 
 static void close_session(struct acp *a)
 {
@@ -496,8 +496,8 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
     whit_rpc_reply(&a->rpc, id, json_object());
 }
 
-/* Appends the name of a resource: the relative path for a file of the project, since the tools accept relative paths,
- * and the URI for other resources. */
+/* Appends the name of a resource: the path relative to the folder for a file in it, since the tools accept relative
+ * paths, otherwise the URI. A URI with escapes (%20) is appended unchanged, too. */
 static void append_name(const char *folder, const char *uri, whit_buf *task)
 {
     static const char scheme[] = "file://";

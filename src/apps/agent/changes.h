@@ -34,8 +34,9 @@ void whit_changes_settle(whit_changes *set);
 whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content, whit_error *error);
 /* Adds a copy of a change. */
 bool whit_changes_copy(whit_changes *set, const whit_change *change);
-/* Returns whether the file had a key before the change. A model may patch such a file, but may read neither it nor the
- * rest of it: a patch that removes the first line of a private key would make the key unrecognisable. */
+/* Returns whether the file contained a key before the change. A model may patch such a file, but must not read it, not
+ * even after its patch: a patch could remove the first line of a private key, and the rest would not be recognised as a
+ * key. */
 bool whit_change_had_key(const whit_change *change);
 /* Swaps the contents before and after a change. */
 void whit_change_turn_round(whit_change *change);

@@ -26,7 +26,7 @@ struct work {
 };
 
 /* Finds the parent of the next commit: the last turn's commit or, before the first turn, HEAD's commit. In a repository
- * without commits the parent stays NULL. */
+ * without commits the parent stays NULL. Returns false if git cannot read the commit. */
 static bool find_parent(struct work *w)
 {
     git_oid id;

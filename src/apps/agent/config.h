@@ -23,7 +23,8 @@ typedef struct whit_agent_config {
 } whit_agent_config;
 
 /* Adds the settings in a JSON text. `name` names the text in error messages. With is_projects the text is the
- * project's, which may not extend the user's limits. Errors: format, with the place and the allowed values. */
+ * project's, which may contain only `check` and `command_seconds` and cannot extend the user's time limit. Errors:
+ * format, with the place and the allowed values. */
 whit_status whit_agent_config_parse(whit_agent_config *config, const char *text, size_t n_bytes, const char *name,
                                     bool is_projects, whit_error *error);
 /* Reads $XDG_CONFIG_HOME/whit/agent.json (or ~/.config/whit/agent.json) and the project's file, if they exist. */

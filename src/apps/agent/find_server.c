@@ -79,8 +79,8 @@ static const char *pick_model(const json_t *list)
     return NULL;
 }
 
-/* Asks a server for its models. Returns false if the server belongs to another user, does not answer or has no
- * model. */
+/* Asks a server for its models. Returns false if the server belongs to another user or does not answer or, with
+ * `wanted` NULL, has no model except embedding models. Does not check that the server has the model `wanted`. */
 static bool ask_server(const char *address, const char *wanted, whit_found_server *found)
 {
     char url[256];

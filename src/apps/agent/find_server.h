@@ -7,8 +7,8 @@
 #include "base/status.h"
 
 /* Reads the endpoint's key, ended by a zero byte: from key_file, which nobody else may read, or, if key_file is NULL,
- * from $WHIT_API_KEY. The key is "" if neither is set. Errors: argument (others may read the file, or it contains no
- * key), io, memory. */
+ * from $WHIT_API_KEY. The key is "" if neither is set. Also adds the key to the keys of whit_guard_find_key().
+ * Errors: argument (others may read the file, or it contains no key), io, memory. */
 whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *error);
 /* A model server on this machine; zero-initialised: not found. */
 typedef struct whit_found_server {
@@ -16,13 +16,15 @@ typedef struct whit_found_server {
     whit_buf texts, notes;
     const char *url, *name;
     unsigned port;
-    bool hides_key; /* the server is not the person's own, so it must not get $WHIT_API_KEY */
+    bool hides_key; /* the server is not known to be the person's own, so it must not get $WHIT_API_KEY */
 } whit_found_server;
-/* Finds a running server (whit serve, llama.cpp or Ollama) and its first model, or the model `wanted` (may be NULL).
- * The caller frees `found` in every case. Errors: argument (no server answers; the message says what to do). */
+/* Finds a running server (whit serve, llama.cpp or Ollama). The model is `wanted`, whether or not the server has it,
+ * or, if that is NULL, the first model of the server that is not an embedding model. The caller frees `found` in every
+ * case. Errors: argument (no server with a model answers; the message says what to do). */
 whit_status whit_find_server(const char *wanted, whit_found_server *found, whit_error *error);
 void whit_found_server_free(whit_found_server *found);
-/* Checks that the server has not been replaced by another user's since it was found; this is done before each request
+/* Checks that the server still listens and has not been replaced by another user's since it was found; a server whose
+ * owner was unknown is only checked for another user. This is done before each request
  * (whit_endpoint_options.check_receiver). found: a whit_found_server. Errors: argument. */
 whit_status whit_found_server_check(const void *found, whit_error *error);
 

@@ -8,7 +8,7 @@
 #define DEPTH_MAX 4096
 #define COPY_NAME "gate" /* name of the scratch copy in which the checks run */
 
-/* ---- brackets ---------------------------------------------------------------------------------- */
+/* ---- unmatched brackets ------------------------------------------------------------------------ */
 
 typedef enum quoting { QUOTE_C, QUOTE_GO, QUOTE_PYTHON } quoting;
 
@@ -91,7 +91,7 @@ static bool brackets_are_worse(const whit_change *c, quoting how, size_t *line)
     return true;
 }
 
-/* ---- checks -------------------------------------------------------------------------------------- */
+/* ---- checks before writing ----------------------------------------------------------------------- */
 
 static size_t count_marks(const char *text, size_t n)
 {

@@ -6,9 +6,10 @@
 
 #include "agent/runs.h"
 
-/* Runs all checks before writing: the syntax of every change, then the commands of the runner's configuration in the
- * scratch copy "gate". If a check fails, *passed becomes false and `why` gets the failure, for the model. `on_check`
- * (may be NULL) is called with each command, and forbids it by returning false. Errors: those of whit_runner_run. */
+/* Runs the checks before writing: the syntax of every change, then the commands of the runner's configuration in the
+ * scratch copy "gate", until a check fails. Then *passed becomes false and `why` gets the failure, for the model.
+ * `on_check` (may be NULL) is called before each command; if it returns false, the command is not run and counts as
+ * failed. Errors: those of whit_runner_run. */
 whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
                            bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                            whit_error *error);

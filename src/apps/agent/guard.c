@@ -16,7 +16,7 @@
 
 #include <utf8proc.h>
 
-/* ---- lists ------------------------------------------------------------------------------------- */
+/* ---- lists of file names ----------------------------------------------------------------------- */
 
 /* Patterns of fnmatch() in lower case, each for one part of a path. */
 static const char *const secrets[] = {
@@ -157,7 +157,7 @@ static const char *const obeyed[] = {"jenkinsfile*",
 /* Maximum length of a folded name: U+FDFA, which has three bytes, becomes eighteen characters. */
 #define FOLDED_MAX (12 * NAME_MAX)
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- comparing names of files ------------------------------------------------------------------ */
 
 /* Writes a part of a path as the most lenient file systems compare it: NFKC_Casefold (case folded, compatibility
  * characters normalised, ignorable characters removed), without a stream (":NAME") and without trailing dots and
@@ -275,7 +275,7 @@ bool whit_guard_is_configuration(const char *project, const char *path)
     return has_part(path, is_obeyed_part) || is_repository_part(project, path) || precedes_makefile(project, path);
 }
 
-/* ---- texts ------------------------------------------------------------------------------------- */
+/* ---- keys in texts ----------------------------------------------------------------------------- */
 
 /* A form of token: its prefix, and the minimum number of token characters after it. Sources: the vendors' pages on
  * secret scanning, and their documentation of the formats. */

@@ -13,7 +13,8 @@
  * dots and spaces, streams (NAME:STREAM) and short names (GIT~1). */
 bool whit_guard_is_secret(const char *path);
 /* Returns whether the path, relative to the project, names a file that programs obey without being asked to: a dot file
- * that is not known to be harmless, a listed name, or a file in a folder that git treats as a repository. */
+ * that is not known to be harmless, a listed name, a file HEAD or a file in a folder that git treats as a repository,
+ * or a new "makefile" next to a Makefile. */
 bool whit_guard_is_configuration(const char *project, const char *path);
 
 /* Adds an endpoint's key to the keys that whit_guard_find_key() finds whatever their form; $WHIT_API_KEY is always one

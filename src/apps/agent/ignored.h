@@ -6,8 +6,8 @@
 #include "agent/turns.h"
 
 /* Returns whether a change of a .gitignore hides files of the project that were not ignored before. `below` is the
- * file's path below the project with links resolved. Returns false for other files, and true if memory runs out, since
- * the question is then undecided. */
+ * changed file's path below the project with links resolved. Returns false if that file is not a .gitignore, and true
+ * if memory runs out, since the question is then undecided. */
 bool whit_ignored_more(const char *project, const char *below, const whit_change *change);
 
 #endif

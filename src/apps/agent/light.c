@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* Resolves links in the nearest existing parent of a path, and appends the rest of the path. `real` gets the whole
- * path. Returns the part below the project, or "" if the path lies outside it. */
+ * path. Returns the part below the project, or "" if the path lies outside it or is too long. */
 static const char *real_below(const char *project, const char *path, char real[PATH_MAX])
 {
     char folder[PATH_MAX], whole[PATH_MAX];
@@ -53,7 +53,9 @@ static bool has_controls(const char *line, size_t n)
     return false;
 }
 
-/* Returns whether a changed or added line contains characters that are invisible or change the order of display. */
+/* Returns whether a changed or added line contains control characters (has_controls), or characters that are invisible
+ * or change the order of display. A byte order mark at the beginning of the file is allowed. Returns true if memory
+ * runs out. */
 static bool adds_hidden(const whit_change *c)
 {
     whit_buf runs = {0};
@@ -101,8 +103,8 @@ static size_t count_keys(const char *text, size_t n)
     return count;
 }
 
-/* Returns whether fewer keys are found in the new text: the first line of a private key may be gone and the key still
- * be there, and then the file would be read. */
+/* Returns whether fewer keys are found in the new text than in the old one. The change may have removed only the first
+ * line of a private key: the rest is not recognised as a key, and a model could read it. */
 static bool takes_key(const whit_change *c)
 {
     const size_t n_before = c->was && c->before_bytes ? count_keys(c->before, c->before_bytes) : 0;

@@ -12,11 +12,13 @@ const char *whit_light_red(const char *project, const whit_change *change);
 /* Sets `place` of each change, and `reason` of each change that always needs approval. Returns the first such change,
  * or NULL. */
 const whit_change *whit_light_mark(const char *project, const whit_changes *set);
-/* Returns a change whose place or reason differs from what whit_light_mark() set, or NULL: while a person was
- * reading, a folder may have been replaced by a link, or the file may have got another hard link. If the person left
- * out the hunk of one reason, another reason in the rest of the text does not count. */
+/* Returns a change whose path now leads to another place, or that has a new reason, compared with what
+ * whit_light_mark() set, or NULL: while a person was reading, a folder may have been replaced by a link, or the file
+ * may have got another hard link. If the change had a reason, its text is not examined again: the person may have left
+ * out the hunk of that reason, and the rest may have another one. */
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
-/* Returns whether a model must not read the path: version control's own files, keys and secrets. */
+/* Returns whether a model must not read the path, as written or with links followed: version control's own files, keys
+ * and secrets, and this program's journals, caches and scratch copies and the user's agent.json. */
 bool whit_light_secret(const char *project, const char *path);
 /* Returns whether following links, including a link at the file itself, leads the path out of the project. */
 bool whit_light_leaves(const char *project, const char *path);
@@ -41,8 +43,8 @@ typedef enum whit_light_answer {
  * a refusal are appended to `why` (may be NULL). */
 bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why);
 /* Asks about all hunks at once, or about each hunk if the answer is "h": `show` then prints the hunk, and if it returns
- * false, no hunk is taken. Sets taken[i] to 1 for each hunk that is agreed to; with may_edit, taken[0] may become
- * WHIT_TAKEN_EDIT. Words after a refusal are appended to `why` (may be NULL). */
+ * false, no hunk is taken. Sets taken[i], which must be 0 before, to 1 for each hunk that is agreed to; with may_edit,
+ * taken[0] may become WHIT_TAKEN_EDIT. Words after a refusal are appended to `why` (may be NULL). */
 void whit_light_choose(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                        bool may_edit, uint8_t *taken, whit_buf *why);
 

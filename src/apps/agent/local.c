@@ -55,7 +55,8 @@ static bool can_hold(const whit_local_model *l, const char *schema)
 
 /* Writes the grammar rule for a tool's arguments. Properties come in the schema's order; optional properties may be
  * omitted. A property that is not a string, integer or boolean (a list, an object) may be any JSON that its schema
- * allows or, if grammars do not support the schema, any JSON. */
+ * allows or, if grammars do not support the schema, any JSON. The rule leaves out optional properties before the first
+ * required one, and names with characters other than letters, digits and '_'. */
 static void write_arguments(const whit_local_model *l, whit_buf *out, const json_t *parameters)
 {
     const char *name;
@@ -153,7 +154,7 @@ static whit_status count_token(void *user, int32_t id, bool *end, whit_error *er
     return WHIT_OK;
 }
 
-/* ---- answers --------------------------------------------------------------------------------------- */
+/* ---- generating and parsing answers ---------------------------------------------------------------- */
 
 static bool on_text(void *user, const char *text, size_t n)
 {

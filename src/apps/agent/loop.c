@@ -90,7 +90,8 @@ static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES
 }
 
 /* Returns whether a check may run. Inside the sandbox it always may. Outside it, the changes are shown and a person is
- * asked, as for any command. A check runs the project's own code, so the permission is valid for these changes only. */
+ * asked, as for any command; if nobody can answer, it may not run. A check runs the project's own code, so the
+ * permission is valid for these changes only, for which the same check is not asked about again. */
 static bool may_check(void *user, const char *line)
 {
     loop *l = user;

@@ -48,18 +48,20 @@ typedef struct whit_agent_options {
 } whit_agent_options;
 
 typedef struct whit_agent_report {
-    whit_buf answer;                      /* text of the last answer; the caller frees it */
-    bool done;                            /* false: a limit ended the run */
+    whit_buf answer; /* text of the last answer; the caller frees it */
+    /* the model has finished; false: a limit, an error or the person ended the run */
+    bool done;
     uint32_t n_answers, n_calls, n_turns; /* n_turns: number of turns written to the journal */
     uint32_t n_held;                      /* number of answers whose changes failed the checks */
     uint64_t tokens_in, tokens_out, written_bytes;
-    uint64_t tokens_cached;  /* part of tokens_in that the model read from its cache, if it reports this */
-    bool tokens_are_guessed; /* the model reported no counts, so one token was counted for every four bytes */
+    uint64_t tokens_cached; /* part of tokens_in that the model read from its cache, if it reports this */
+    /* for at least one answer the model reported no counts, so one token was counted for every four bytes */
+    bool tokens_are_guessed;
 } whit_agent_report;
 
 /* Runs a task until the model has finished or a limit is reached. The task is appended to the existing messages. Adds
- * to the report's counters and sets its answer to the last answer, on failure, too. Errors: those of the model and the
- * journal; format (the model's answer has no valid form); limit. */
+ * to the report's counters and sets its answer to the last answer, on failure, too. Errors: those of the model, the
+ * journal and the callbacks; format (the model's answer has no valid form); limit; cancelled; memory. */
 whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_model *model,
                            whit_agent_messages *messages, whit_agent_report *report, whit_error *error);
 

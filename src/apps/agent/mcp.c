@@ -100,7 +100,7 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
     if (!result->size_bytes) whit_buf_append_str(result, "(no text)");
 }
 
-/* ---- servers ------------------------------------------------------------------------------------- */
+/* ---- starting and calling servers ---------------------------------------------------------------- */
 
 /* Starts a server with the command line `command` and the environment variables `more` ({NAME: value}, or NULL). The
  * server does not get the endpoint's key. */

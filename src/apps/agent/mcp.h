@@ -13,8 +13,8 @@
 
 typedef struct whit_mcp whit_mcp;
 
-/* Starts the servers of a configuration (config.h) and lists their tools. A server that does not answer is skipped, and
- * `note` is called with a line about it. Errors: memory. */
+/* Starts the servers of a configuration (config.h), at most 32, and lists their tools. A server that does not answer is
+ * skipped, and `note` is called with a line about it. Errors: memory. */
 whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
                           void (*note)(void *user, const char *line), void *user, whit_mcp **mcp, whit_error *error);
 /* Ends the servers. NULL is allowed. */

@@ -93,8 +93,9 @@ whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const 
     return no_memory(error);
 }
 
-/* Finds the path of the project's AGENTS.md, or NULL. A symbolic link, usually to another program's file, is followed
- * only if its target is in the project and not secret. */
+/* Returns the path of the project's AGENTS.md, even if it does not exist. If it is a symbolic link, usually to another
+ * program's file, returns the target's path below the project (in `real`), or NULL unless the target is a regular file
+ * in the project and not secret. */
 static const char *rules_path(const char *project, char real[PATH_MAX])
 {
     static const char name[] = "AGENTS.md";
@@ -141,7 +142,7 @@ void whit_agent_messages_free(whit_agent_messages *messages)
     messages->list = NULL;
 }
 
-/* ---- size limit ---------------------------------------------------------------------------------- */
+/* ---- shortening messages to the size limit ------------------------------------------------------- */
 
 /* Writes the tool and the arguments of the call that a result answers, such as `read {"path":"a.c"}`; "a tool" if the
  * call is not found. */

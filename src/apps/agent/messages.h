@@ -14,7 +14,8 @@ typedef struct whit_agent_messages {
     size_t limit_bytes;
 } whit_agent_messages;
 
-/* Begins a conversation with the system message, which contains the project's AGENTS.md. Errors: io, memory. */
+/* Begins a conversation with the system message, which contains the project's AGENTS.md, if there is one, without keys
+ * and cut to an eighth of limit_bytes (at most 32 KiB). Errors: io, memory. */
 whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char *project, size_t limit_bytes,
                                       whit_error *error);
 void whit_agent_messages_free(whit_agent_messages *messages);
@@ -23,8 +24,9 @@ whit_status whit_agent_messages_add(whit_agent_messages *messages, const char *r
                                     const char *text, size_t n_bytes, whit_error *error);
 /* Appends an assistant's message, with its calls if it has any. */
 whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const json_t *message, whit_error *error);
-/* Replaces old tool results by one line each if the messages exceed limit_bytes. Words of the person and of the model
- * always stay. */
+/* If the messages exceed limit_bytes, replaces tool results by one line each, the oldest first, until they do not. The
+ * 8 newest messages, results under 300 bytes, and all words of the person and of the model stay, so the messages may
+ * still exceed the limit. */
 void whit_agent_messages_shorten(whit_agent_messages *messages);
 
 /* Save and load a conversation's file, with mode 0600. Saving replaces the file as a whole or leaves it unchanged.

@@ -67,9 +67,10 @@ typedef struct whit_patch_result {
 } whit_patch_result;
 
 /* Applies the hunks of `file` to `content` and appends the new content to `out`. A byte order mark before line 1 is not
- * part of the line and stays, unless a hunk removes line 1 with the mark and adds it without. On failure
- * (WHIT_ERROR_FORMAT) `out` is unchanged. The message then names the hunk, the hash of the content, and either the
- * first differing line at the best place or the places where an ambiguous hunk matches. */
+ * part of the line and stays, unless a hunk removes line 1 with the mark and adds it without. On failure `out` is
+ * unchanged. The message of WHIT_ERROR_FORMAT names the hunk and, if it matches nowhere, the hash of the content and
+ * the first differing line at the best place; if it matches several times, the first two places. Errors: format, limit,
+ * memory. */
 whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *file, const char *name,
                              const char *content, size_t n_bytes, whit_buf *out, whit_patch_result *result,
                              whit_error *error);

@@ -39,7 +39,7 @@ const char *whit_patch_grade_name(whit_patch_grade grade)
     return grade < WHIT_PATCH_GRADES ? names[grade] : "?";
 }
 
-/* ---- lines ---------------------------------------------------------------------------------- */
+/* ---- splitting and comparing lines ---------------------------------------------------------- */
 
 static whit_status split_lines(whit_buf *spans, const char *text, size_t n_bytes, whit_error *error)
 {
@@ -136,7 +136,7 @@ static bool same_line(const job *j, size_t place, const whit_patch_line *in_patc
     return n_a == n_b && memcmp(a, b, n_a) == 0;
 }
 
-/* ---- places --------------------------------------------------------------------------------- */
+/* ---- finding the place of a hunk ------------------------------------------------------------ */
 
 /* Returns whether a hunk's line belongs to the old text (side '-') or to the new text (side '+'). */
 static bool on_side(const whit_patch_line *line, char side)
@@ -300,7 +300,9 @@ static bool says_enough(const job *j, const whit_patch_hunk *hunk)
     return n_kept > 0 || n_added >= 3 || (n_added && n >= 3);
 }
 
-/* Finds the only place of the old lines. *place becomes NOWHERE if the file already contains the new lines. */
+/* Finds the only place of the old lines; a hunk without old lines needs an anchor or an empty file. *place becomes
+ * NOWHERE if the hunk seems to be applied already: its new lines occur exactly once, and it is specific (says_enough)
+ * or repeats an earlier hunk. */
 static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *place,
                               whit_patch_grade *grade)
 {
@@ -344,7 +346,7 @@ static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     return fail_nowhere(j, hunk, i_hunk);
 }
 
-/* ---- the new text --------------------------------------------------------------------------- */
+/* ---- writing the new text ------------------------------------------------------------------- */
 
 static size_t indent_of(const char *text, size_t n)
 {

@@ -495,7 +495,7 @@ static whit_status parse_diff(reader *r)
     return status;
 }
 
-/* ---- all forms ------------------------------------------------------------------------------ */
+/* ---- a patch in any of the forms ------------------------------------------------------------ */
 
 whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch, whit_error *error)
 {

@@ -20,7 +20,7 @@
 #define ALIASES_MAX     1000
 #define CHANGES_TEST    "it changes a test that is there, which may leave fewer checks"
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names that need a review ------------------------------------------------------------------ */
 
 enum rule {
     RUNS, /* the name runs programs or runs text as code; a use is old if the whole function around it is unchanged */
@@ -608,7 +608,7 @@ static const char *find_new_use(const side *before, const side *after)
     return ok ? reason : "it has more calls than can be reviewed";
 }
 
-/* ---- tests ------------------------------------------------------------------------------------- */
+/* ---- changes of tests -------------------------------------------------------------------------- */
 
 static bool word_is(const char *word, size_t n, const char *wanted)
 {

@@ -205,8 +205,9 @@ static size_t count_raw(const whit_review_text *t)
     return count;
 }
 
-/* Returns whether the first two lines of a Python source declare another encoding (PEP 263). Its characters may then
- * have another meaning: in unicode_escape, "#\u000aexec()" is code. */
+/* Returns whether the first two lines of a Python source declare an encoding (PEP 263) other than UTF-8, ASCII,
+ * Latin-1, ISO-8859-15 or cp1252. Its characters may then have another meaning: in unicode_escape, "#\u000aexec()" is
+ * code. */
 static bool is_encoded(const char *text, size_t n)
 {
     static const char *const usual[] = {"utf-8",   "utf8",   "utf-8-sig",  "utf_8",       "ascii", "us-ascii",

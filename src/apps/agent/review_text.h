@@ -24,8 +24,9 @@ const char *whit_review_forms(const whit_review_text *before, const whit_review_
  * word, so it counts only if it is quoted or looks like a call. */
 bool whit_review_uses(const char *text, size_t n, const char *name, bool is_word);
 
-/* Looks for words that run programs or run text as code, in languages without a parser. The language follows from the
- * file's name or its first line. Returns a constant text that says why a person should review the change, or NULL. */
+/* Searches a changed text for words that run programs or run text as code, in languages without a parser; words that
+ * the old text has, too, also count. The language follows from the file's name or its first line. Returns a constant
+ * text that says why a person should review the change, or NULL. */
 const char *whit_review_runs(const char *path, const char *before, size_t n_before, const char *after, size_t n_after);
 
 #endif

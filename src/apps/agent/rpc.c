@@ -12,8 +12,9 @@
 
 #define WRITE_MS 30000 /* time without progress after which a write fails */
 
-/* Parses the next whole line of `bytes` into *message. Returns false if there is no whole line yet; for an empty line
- * *got is WHIT_RPC_TIMEOUT. */
+/* Parses the next whole line of `bytes` into *message; after the end of the input, the rest is a line, too. Returns
+ * false if there is no whole line yet. *got is WHIT_RPC_TIMEOUT for an empty line, and WHIT_RPC_BAD for a line that is
+ * too long, even before its end has arrived. */
 static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
 {
     const char *text = whit_chars(&rpc->bytes) + rpc->n_taken;

@@ -63,8 +63,8 @@ static whit_status note(const whit_runner *runner, const char *copy, const char 
     return status;
 }
 
-/* Puts the texts that are open and not saved into `all`, before the staged changes. The entries of `all` point into
- * `unsaved` and `staged`. */
+/* Puts the texts that are open and not saved into `all`, except those with a staged change, and then the staged
+ * changes. The entries of `all` point into `unsaved` and `staged`. */
 static whit_status add_unsaved(const whit_runner *runner, const whit_changes *staged, whit_changes *unsaved,
                                whit_changes *all, whit_error *error)
 {

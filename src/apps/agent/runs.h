@@ -8,7 +8,8 @@
 #include "agent/scratch.h"
 #include "sandbox/sandbox.h"
 
-/* State for running commands. Zero-initialise it except for the first four members; the agent's loop sets `note`. */
+/* State for running commands. Zero-initialise it and set `project`; the members from state_dir to `cancel` are options,
+ * and the agent's loop sets `note` and `user`. */
 typedef struct whit_runner {
     const char *project;   /* the project's folder, with links resolved */
     const char *state_dir; /* folder of the list of runs; NULL: the default state folder */

@@ -201,7 +201,7 @@ static struct stamp stamp_of(const struct stat *own, const struct stat *copy)
                           .copy_changed_ns = copy->st_ctim.tv_nsec};
 }
 
-/* ---- updating ---------------------------------------------------------------------------------- */
+/* ---- updating the copy ------------------------------------------------------------------------- */
 
 /* Returns whether to skip a folder: one with secrets, or the folder of this program's scratch copies, so that a copy
  * does not contain itself. */

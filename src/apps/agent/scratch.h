@@ -35,7 +35,9 @@ typedef struct whit_scratch_wait {
  * cache folder. Errors: io, limit, memory, cancelled. */
 whit_status whit_scratch_open(const char *project, const char *cache_dir, const char *name,
                               const whit_scratch_wait *wait, whit_scratch *scratch, whit_error *error);
-/* Makes the copy equal to the project with the staged changes (may be NULL) applied. Errors: io, memory, limit. */
+/* Copies the project's changed files into the copy, removes files that were deleted in the project, and applies the
+ * staged changes (may be NULL). Leaves out files that .gitignore excludes, secrets, and files that contain keys. Files
+ * that commands have created stay, unless removes_strangers is set. Errors: io, memory, limit. */
 whit_status whit_scratch_update(whit_scratch *scratch, const char *project, const whit_changes *staged,
                                 whit_error *error);
 /* Begins a pass of checks. Checks may run changes that nobody has reviewed, and a later pass would obey the files that

@@ -394,7 +394,7 @@ static void tool_run(const whit_tool_place *place, const json_t *arguments, whit
     whit_sandbox_result_free(&ran);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- running a call and describing it ------------------------------------------------------- */
 
 /* Checks a call's arguments against the tool's parameters: required arguments must be present, and all must have the
  * right type. If not, returns false, and `result` gets the reason. */

@@ -88,9 +88,10 @@ static uint64_t hash_place(const char *real, const char *rest)
     return place ? place : 1;
 }
 
-/* Writes the absolute path of a file after checks: it must be below the project with links followed, and must not
- * contain "..". *place (may be NULL) gets the value of whit_project_place(). Results are not cached, because a folder
- * that was checked may have become a link. */
+/* Writes the absolute path of a file after checks: the path must be plain (whit_agent_path_is_plain), and its folder,
+ * with links followed, must be below the project and not in the folder of this program's own state. *place (may be
+ * NULL) gets the value of whit_project_place(). Results are not cached, because a folder that was checked may have
+ * become a link. */
 static whit_status resolve_path(const char *project, const char *path, char full[PATH_MAX], uint64_t *place,
                                 whit_error *error)
 {
@@ -228,9 +229,10 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-/* Writes the content of one side atomically, and keeps the file's metadata. Must be called right after is_side(), which
- * has checked the path. A file with other hard links, or with metadata that a new file cannot get, is overwritten in
- * place, while its folder contains a complete copy of the new content. flush_files() must follow. */
+/* Writes the content of one side atomically, and keeps the file's metadata; removes the file if it does not exist on
+ * that side. Must be called right after is_side(), which has checked the path. A file with other hard links, or with
+ * metadata that a new file cannot get, is overwritten in place, while its folder contains a complete copy of the new
+ * content. flush_files() must follow. */
 static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after, whit_buf *made,
                             whit_error *error)
 {
@@ -628,7 +630,7 @@ static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *e
     return read_turns(journal, &recovered, error);
 }
 
-/* ---- turns ---------------------------------------------------------------------------------- */
+/* ---- writing, undoing and redoing turns ----------------------------------------------------- */
 
 /* Commits a written turn to git. A failed git commit is reported but does not fail the turn. */
 static void commit_turn(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n)

@@ -58,8 +58,8 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < wh
  * contents; if restoring them fails, too (WHIT_ERROR_IO), the next whit_turns_open() rolls the turn back. */
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error);
-/* Returns the reason why the last turn was not committed under refs/whit, or NULL if it was committed or there is no
- * repository. */
+/* Returns the reason why the last turn was not committed under refs/whit. NULL: it was committed, or there is no
+ * repository or no libgit2. */
 const whit_error *whit_turns_commit_error(const whit_turns *journal);
 /* Undo a turn, or redo an undone turn, as a new turn. With *number 0 the latest turn that can be undone, or the turn
  * that was undone last, is chosen; *number gets its number. With `preview` nothing is written. on_change is called for

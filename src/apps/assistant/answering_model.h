@@ -12,15 +12,17 @@
  * argument. */
 typedef whit_status whit_model_finder(const char *words, char path[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
-/* Holds the options of the command line. If the command line leaves members of `wish` unset, which names the wanted
- * model, they come from the editor's settings. */
+/* Holds the options of the command line. `wish` names the wanted model; how it is combined with the editor's settings
+ * says whit_assistant_wish_of(). */
 typedef struct whit_assistant_options {
     whit_panel_wish wish;
     whit_model_finder *find_model;
 } whit_assistant_options;
 
-/* Merges the wishes of the command line and of the settings; the command line takes precedence. The result points to
- * the same strings as the two arguments. */
+/* Merges the wishes of the command line and of the settings. If the command line names a model or a URL, the result is
+ * its wish alone. Otherwise model and URL come from the settings (the URL only without a model), and `name` and
+ * key_file from the command line or, if unset there, from the settings. The result points to the same strings as the
+ * two arguments. */
 whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_panel_wish *settings);
 
 /* Returns whether a text must not be sent to an endpoint, by the agent's rule for secrets. `name` is the name by which
@@ -49,8 +51,8 @@ typedef struct whit_answering_model {
     bool is_open;
 } whit_answering_model;
 
-/* Opens the model, unless it is open. If the wish names no model, a server of this machine is looked for. Errors:
- * argument (there is no model), and the errors of opening a model. */
+/* Opens the model, unless it is open. If the wish names neither a model nor a URL, a server of this machine is looked
+ * for. Errors: argument (there is no model), and the errors of opening a model. */
 whit_status whit_answering_model_open(whit_answering_model *m, const whit_panel_wish *wish,
                                       const whit_answering_calls *calls, whit_error *error);
 void whit_answering_model_close(whit_answering_model *m);

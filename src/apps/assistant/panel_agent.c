@@ -269,7 +269,7 @@ static whit_status texts_write(void *user, const whit_change *changes, size_t n,
     return a->said ? WHIT_OK : error->status;
 }
 
-/* ---- pieces of work --------------------------------------------------------------------------------- */
+/* ---- the worker's jobs ------------------------------------------------------------------------------ */
 
 static whit_status be_ready(whit_panel_agent *a, whit_error *error)
 {
@@ -277,8 +277,8 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
     WHIT_TRY(whit_answering_model_open(&a->model, &a->wished, &calls, error));
     if (a->is_ready) return WHIT_OK;
     a->runner = (whit_runner){.project = a->project, .config = &a->config, .cancel = &a->cancel};
-    /* A failed attempt may have read only a part of the configuration, so it is read again. It is kept if MCP servers
-     * are open, because they use the names in it. */
+    /* If an earlier call failed, `config` may be incomplete, so it is read again. Once MCP servers are open, it must
+     * not change, because `mcp` points to the servers' names in it. */
     if (!a->mcp) {
         whit_agent_config_free(&a->config);
         WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
@@ -458,8 +458,8 @@ static void on_turned(void *user, const whit_change *change)
     whit_buf_append(&a->turned, change->path, strlen(change->path) + 1);
 }
 
-/* Undoes (or redoes) the latest turn of this run, in open texts and in files. If there is no such turn, undoes the
- * journal's latest turn. */
+/* Undoes (or redoes) the latest turn of this run, in open texts and in files. If this run has no such turn, undoes (or
+ * redoes) the turn that the journal chooses (whit_turns_undo). */
 static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
 {
     whit_buf *from = redo ? &a->undone : &a->turns;
@@ -722,7 +722,7 @@ static bool panel_pump(void *user, struct whit_editor *editor)
     }
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------ */
+/* ---- opening and closing the agent -------------------------------------------------------------------- */
 
 whit_status whit_panel_agent_open(const whit_assistant_options *options, whit_panel_agent **agent, whit_error *error)
 {

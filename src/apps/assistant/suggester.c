@@ -55,7 +55,8 @@ static void wake_editor(const whit_model_suggester *s)
     }
 }
 
-/* Receives a piece of the answer; returns false if the answer is long enough or obsolete. */
+/* Receives a piece of the answer; returns false if the answer is long enough or obsolete, if the suggester ends, or if
+ * memory runs out. */
 static bool on_text(void *user, const char *text, size_t n)
 {
     whit_model_suggester *s = user;
@@ -73,7 +74,7 @@ static bool on_text(void *user, const char *text, size_t n)
     return more;
 }
 
-/* ---- in this process ------------------------------------------------------------------------ */
+/* ---- a model in this process ---------------------------------------------------------------- */
 
 static whit_status open_model(whit_model_suggester *s, whit_error *error)
 {
@@ -117,7 +118,7 @@ static whit_status ask_model(whit_model_suggester *s, const struct question *q, 
     return status;
 }
 
-/* ---- at an endpoint ------------------------------------------------------------------------- */
+/* ---- a model at an endpoint ----------------------------------------------------------------- */
 
 static void stream_text(void *user, const char *text, size_t n)
 {
@@ -157,7 +158,7 @@ static whit_status ask_endpoint(whit_model_suggester *s, const struct question *
     return status;
 }
 
-/* ---- the thread ----------------------------------------------------------------------------- */
+/* ---- the worker thread ---------------------------------------------------------------------- */
 
 static void free_question(struct question *q)
 {
@@ -198,7 +199,7 @@ static void *work(void *user)
     return NULL;
 }
 
-/* ---- for the editor --------------------------------------------------------------------------- */
+/* ---- functions that the editor calls ---------------------------------------------------------- */
 
 static char *copy_text(const char *text, size_t n)
 {
@@ -223,7 +224,8 @@ static void forget(whit_model_suggester *s)
     s->state = WHIT_SUGGESTION_NONE;
 }
 
-/* Chooses the model at the first question; returns false if the settings name no model. */
+/* Chooses the model at the first question for which the options or the settings name a model or a URL; it then stays.
+ * Returns false if they name neither. */
 static bool choose_model(whit_model_suggester *s, const whit_panel_wish *settings)
 {
     if (s->chosen.model || s->chosen.url) return true;

@@ -46,7 +46,7 @@ whit_status bench_corrections(const whit_tensor_type *type, uint64_t seed, whit_
                               whit_error *error);
 void bench_model_free(bench_model *model);
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- huge pages ------------------------------------------------------------------------------- */
 
 /* Makes the system cache a model's files in huge pages, unless they are in huge pages already or the system has no such
  * pages. */
@@ -102,7 +102,7 @@ typedef struct bench_line {
 } bench_line;
 #define BENCH_LINES_MAX 64
 
-/* ---- one step, counted ------------------------------------------------------------------------ */
+/* ---- bytes and multiply-adds of a pass -------------------------------------------------------- */
 
 typedef struct bench_range {
     const uint8_t *data;
@@ -143,7 +143,7 @@ typedef struct bench_adapter {
 whit_status bench_adapter_mount(whit_session *session, uint32_t rank, bench_adapter *bench, whit_error *error);
 void bench_adapter_free(bench_adapter *bench);
 
-/* ---- guesses ---------------------------------------------------------------------------------- */
+/* ---- speculative decoding --------------------------------------------------------------------- */
 
 /* Finds the draft model of a test: the model itself, the model of a file, which is opened into *opened for the caller
  * to close, or NULL (guesses from the text alone). */
@@ -154,7 +154,7 @@ whit_status bench_draft_open(const bench_test *test, const whit_model *model, wh
 whit_status bench_draft_round(whit_session *session, const bench_test *test, const bench_count *count, int32_t last,
                               bench_sample *sample, whit_error *error);
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- passes of a test ------------------------------------------------------------------------- */
 
 /* Holds the session of a test, and random tokens for its passes. */
 typedef struct bench_steps {
@@ -174,11 +174,11 @@ int32_t bench_steps_id(bench_steps *steps);
 whit_status bench_steps_pass(bench_steps *steps, uint32_t n, bool wants, whit_error *error);
 /* Feeds random tokens to all sequences until their length is the test's depth. */
 whit_status bench_steps_fill(bench_steps *steps, whit_error *error);
-/* Cuts all sequences back to the test's depth. */
+/* Cuts all sequences back to the test's depth, and computes again the positions that sliding windows have dropped. */
 whit_status bench_steps_forget(bench_steps *steps, whit_error *error);
 void bench_steps_close(bench_steps *steps);
 
-/* ---- workers ---------------------------------------------------------------------------------- */
+/* ---- processes that run the tests ------------------------------------------------------------- */
 
 typedef struct bench_worker {
     const bench_test *test;
@@ -192,11 +192,12 @@ typedef struct bench_worker {
  * must close the worker even if this fails. */
 whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error);
 whit_status bench_worker_round(bench_worker *worker, bench_sample *sample, whit_error *error);
-/* Requests the profile of all rounds so far; returns the number of lines. */
+/* Requests the profile of all rounds so far; returns the number of lines, or 0 if the test has no profile or the worker
+ * has ended. */
 uint32_t bench_worker_profile(bench_worker *worker, bench_line lines[BENCH_LINES_MAX]);
 void bench_worker_close(bench_worker *worker);
 
-/* ---- results ---------------------------------------------------------------------------------- */
+/* ---- results of a test ------------------------------------------------------------------------ */
 
 typedef struct bench_result {
     const bench_test *test;
@@ -210,7 +211,7 @@ typedef struct bench_result {
     uint32_t n_lines;
 } bench_result;
 
-/* ---- measuring -------------------------------------------------------------------------------- */
+/* ---- measuring all tests ---------------------------------------------------------------------- */
 
 /* Describes a call that measures several tests, whose rounds alternate. */
 typedef struct bench_measuring {
@@ -264,8 +265,8 @@ typedef struct bench_kernels {
     size_t n;
 } bench_kernels;
 
-/* Measures every matrix kernel in n_rounds rounds. `cap` is the highest CPU level to use, as in WHIT_CPU. The caller
- * frees the list even after an error. */
+/* Measures the matrix kernel of every format for each number of columns, in n_rounds rounds. `cap` is the highest CPU
+ * level to use, as in WHIT_CPU. The caller frees the list even after an error. */
 whit_status bench_measure_kernels(const char *cap, uint32_t n_rounds, whit_progress_fn *progress, bench_kernels *list,
                                   whit_error *error);
 void bench_kernels_free(bench_kernels *list);
@@ -283,6 +284,6 @@ typedef struct bench_array {
 whit_status bench_measure_arrays(const char *cap, uint32_t n_rounds, const volatile bool *stop,
                                  bench_array list[BENCH_ARRAYS_MAX], size_t *n_rows, whit_error *error);
 
-double bench_median(double *values, size_t n); /* sorts `values`; n > 0 */
+double bench_median(double *values, size_t n); /* sorts `values`; returns 0 if n is 0 */
 
 #endif

@@ -153,7 +153,7 @@ static whit_status run_together(const whit_model *model, bench_together *results
     return WHIT_OK;
 }
 
-/* ---- alone and together ---------------------------------------------------------------------- */
+/* ---- tests on rank 0 and on all ranks -------------------------------------------------------- */
 
 whit_status bench_measure_alone(const whit_ranks *ranks, const whit_model *model, uint32_t n_rounds,
                                 bench_network *network, bench_together *results, size_t n, whit_error *error)

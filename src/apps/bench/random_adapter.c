@@ -5,8 +5,8 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 
-/* Lists the factor pairs of all matrices. All factors are at `values`, because the cost of an adapter does not depend
- * on its values. */
+/* Lists the factor pairs of all matrices that an adapter may change. All factors are at `values`, because the cost of
+ * an adapter does not depend on its values. */
 static uint32_t list_pairs(const whit_model *model, uint32_t rank, const float *values, whit_adapter_floats *pairs,
                            size_t *n_values)
 {

@@ -141,7 +141,8 @@ static void set_rotated_matrices(whit_config *c)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) c->hadamard_matrices |= whit_hadamard_bit(names[i]);
 }
 
-/* Sets the layers of a hybrid model: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
+/* Sets the layers of shapes whose layers are not all alike: Gemma 4's, Maple's, Bonsai-2's (rotated inputs), and those
+ * of hybrid models, which have delta rules with attention in every fourth layer, or LFM2's short convolutions. */
 static void set_layers(whit_config *c)
 {
     static const uint8_t lfm2_attends[] = {2, 5, 8, 10, 12, 14}, experts_attend[] = {2, 6, 10, 14, 18, 21};
@@ -720,7 +721,7 @@ static whit_status write_model(const struct shape *shape, whit_ndf_writer *write
     return whit_ndf_writer_commit(writer, NULL, error);
 }
 
-/* ---- the cache ------------------------------------------------------------------------------ */
+/* ---- the cache of models -------------------------------------------------------------------- */
 
 static const char *codec_name(uint8_t codec)
 {

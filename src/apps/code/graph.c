@@ -164,7 +164,7 @@ void whit_graph_close(whit_graph *graph)
     free(graph);
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- looking up names ----------------------------------------------------------------------- */
 
 const struct graph_name *graph_find(const struct graph_part *part, const char *name, size_t n)
 {
@@ -257,7 +257,7 @@ bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_s
     return true;
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files and imports ---------------------------------------------------------------------- */
 
 whit_graph_counts whit_graph_count(const whit_graph *graph)
 {

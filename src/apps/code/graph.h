@@ -45,7 +45,8 @@ typedef struct whit_graph_counts {
  * written, the graph is only in memory. The caller owns *graph. */
 whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
 /* Updates an open graph to the current files; its numbers and pointers become invalid. Returns false, with the graph
- * unchanged, if it must be opened anew, because too many files have changed or the list of files is different. */
+ * unchanged, if it must be opened anew, for example because too many files have changed or files were added or
+ * removed. */
 bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache_folder);
 /* Updates the graph after a change of the one file `path`, which is relative to the folder: no other file is examined.
  * Returns false, with the graph unchanged, if it must be opened anew. */

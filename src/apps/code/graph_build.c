@@ -222,7 +222,7 @@ static void add_again(struct build *build, const struct graph_part *part, uint32
     free(now);
 }
 
-/* ---- sorting --------------------------------------------------------------------------------- */
+/* ---- sorting symbols and mentions ------------------------------------------------------------ */
 
 /* Sorts the symbols by the numbers of their names (counting sort); `moved` maps old symbol numbers to new ones. Returns
  * false if memory runs out. */

@@ -41,7 +41,7 @@ struct graph_head {
 };
 
 struct graph_file {
-    uint64_t stamp; /* hash of the file's size, times and inode */
+    uint64_t stamp; /* hash of the file's size, modification time and inode */
     uint32_t path, first_import, n_imports, first_order, n_order, n_lines;
     uint32_t number, unused; /* number: the file's own number; in edits: the file's number in the graph */
 };
@@ -95,7 +95,7 @@ void graph_check(const uint8_t *data, size_t size_bytes, uint8_t check[8]);
 /* Makes the path of a folder's cache file; kind: "graph", "edits" or "memory". Returns false if there is no cache
  * folder. */
 bool graph_cache_path(const char *folder, const char *cache_folder, const char *kind, char path[PATH_MAX]);
-/* Hashes a file's size, times and inode; returns false if the file does not exist. */
+/* Hashes a file's size, modification time and inode; returns false if the file does not exist. */
 bool graph_stamp(const char *folder, const char *path, uint64_t *stamp);
 /* Builds the folder's graph as bytes. */
 whit_status graph_build(const char *folder, whit_buf *out, whit_error *error);
@@ -108,7 +108,8 @@ bool graph_build_edits(const whit_graph *graph, const char *folder, const struct
  * is for the message. */
 whit_status graph_attach(whit_graph *graph, const void *data, size_t size_bytes, const char *path, whit_error *error);
 /* Makes the graph use these edits: takes ownership of the bytes and leaves `edits` empty. Size 0 drops the present
- * edits. Returns false, with graph and `edits` unchanged, if the bytes are not edits of this graph. */
+ * edits. Returns false, with graph and `edits` unchanged, if the bytes are not edits of this graph or memory runs
+ * out. */
 bool graph_take_edits(whit_graph *graph, whit_buf *edits);
 const struct graph_name *graph_find(const struct graph_part *part, const char *name, size_t n);
 

@@ -35,8 +35,9 @@ static int by_place(const void *a, const void *b)
 
 #define RIVALS 64 /* if a name has many symbols, only the global ones among its first RIVALS symbols are counted */
 
-/* Counts the references to each symbol of a name. A mention refers to the local symbols of its own file if there are
- * any, otherwise to the global symbols. `counts` is indexed by symbol number; `symbols` is scratch memory. */
+/* Counts the references to each symbol of a name; a mention of a function counts only if it is a call. A mention refers
+ * to the local symbols of its own file if there are any, otherwise to the global symbols. `counts` is indexed by symbol
+ * number; `symbols` is scratch memory. */
 static void count_name(const whit_graph *graph, const char *name, uint32_t *counts, whit_buf *symbols)
 {
     whit_graph_symbol symbol;

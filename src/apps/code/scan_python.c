@@ -336,7 +336,7 @@ void scan_python(struct scan *scan)
             scan->parse->definitions[stack[depth].definition].end_line = last_line;
 }
 
-/* ---- other languages, roughly --------------------------------------------------------------- */
+/* ---- other languages, scanned roughly ------------------------------------------------------- */
 
 static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
 {
@@ -348,8 +348,8 @@ static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
     return 0;
 }
 
-/* Returns whether a slash and a star begin a comment. They do not in a path pattern: there they follow a folder's name,
- * and the line has no end of a comment. */
+/* Returns whether a slash and a star begin a comment. They do not in languages without such comments, and not in a path
+ * pattern: there they follow a folder's name, and the line has no end of a comment. */
 static bool begins_comment(struct scan *scan)
 {
     uint8_t before = scan->at ? (uint8_t)scan->text[scan->at - 1] : '\n';

@@ -24,7 +24,7 @@ typedef struct whit_walk_how {
     size_t n_text;
 } whit_walk_how;
 /* Walks through the files with these options. Returns false if files were passed over: at a limit, in a folder that
- * cannot be read, or because `each` ended the walk. */
+ * cannot be read, for lack of memory, or because `each` ended the walk. */
 bool whit_walk(const char *folder, const whit_walk_how *how, whit_walk_fn *each, void *user);
 
 #endif

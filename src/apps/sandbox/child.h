@@ -28,8 +28,8 @@ typedef struct whit_child_plan {
     gid_t group;
 } whit_child_plan;
 
-/* Starts the keeper of a command: a process that creates the namespaces, starts the command, reaps its orphans and
- * reports its end. Returns the keeper's process number; -1 with errno on failure. */
+/* Starts the keeper of a command: a process that creates the namespaces, if the plan has them, starts the command,
+ * reaps its orphans and reports its end. Returns the keeper's process number; -1 with errno on failure. */
 pid_t whit_child_start(const whit_child_plan *plan);
 
 #endif

@@ -53,7 +53,7 @@ struct whit_quota {
     size_t n_lost;
 };
 
-/* ---- use of the machine ------------------------------------------------------------------------ */
+/* ---- free memory of the machine ---------------------------------------------------------------- */
 
 static uint64_t available_memory(void)
 {
@@ -115,7 +115,7 @@ void whit_quota_close(whit_quota *quota)
     free(quota);
 }
 
-/* ---- the processes ----------------------------------------------------------------------------- */
+/* ---- resources of the processes ---------------------------------------------------------------- */
 
 static pid_t read_parent(const char *pid)
 {
@@ -218,7 +218,7 @@ static void add_lost_files(whit_quota *quota, pid_t pid, uint64_t *disk, uint64_
     if (all) closedir(all);
 }
 
-/* ---- the folders ------------------------------------------------------------------------------- */
+/* ---- size of the writable folders -------------------------------------------------------------- */
 
 static bool open_below(whit_quota *quota, int folder, const char *name)
 {
@@ -267,7 +267,7 @@ static void walk_on(whit_quota *quota)
     }
 }
 
-/* ---- a check ----------------------------------------------------------------------------------- */
+/* ---- a check of all limits --------------------------------------------------------------------- */
 
 static bool has_room(const whit_quota *quota, char *over, size_t over_bytes)
 {

@@ -46,7 +46,7 @@ typedef struct whit_watch whit_watch;
 
 /* Opens a watcher, which answers the calls that a command's filter sends to its listener. Refused calls fail and are
  * recorded. Calls that name paths continue, since Landlock decides about them, and are recorded if a path is outside
- * the rules. */
+ * the rules. Some calls the watcher makes itself (proxy.c). Errors: memory, limit (more than 64 folders). */
 whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch, whit_error *error);
 /* Sets options of the listener's descriptor. Must be called before the first whit_watch_answer. */
 void whit_watch_begin(int listener);
@@ -80,7 +80,8 @@ typedef struct whit_call {
         CALL_WRITE,   /* names a path that it changes, for the watcher's records */
         CALL_OPEN,    /* names a path, and the next argument has the open flags, for the watcher's records */
         CALL_SOCKET,  /* refused unless may_connect */
-        CALL_START,   /* refused unless may_start */
+        /* refused unless may_start; a watched filter never refuses it but sends it to the watcher, for the records */
+        CALL_START,
     } kind;
     int folder_at, path_at; /* argument numbers; folder_at -1: the current folder; path_at -1: no path */
     uint64_t mask, value;   /* the entry applies only if (argument `path_at` & mask) == value; mask 0: always */
@@ -89,7 +90,8 @@ typedef struct whit_call {
 extern const whit_call whit_calls[]; /* the last entry has name NULL */
 extern const uint32_t whit_requests[];
 extern const size_t whit_n_requests;
-/* Returns the system call number on this machine; negative if the call does not exist there. */
+/* Returns the system call number on this machine; negative if the call does not exist there or libseccomp is not
+ * installed. */
 int whit_call_number(const whit_call *call);
 
 /* ---- calls that the watcher makes (proxy.c) ----------------------------------------------------- */

@@ -106,7 +106,8 @@ static bool read_link(const char *path, char *target)
     return n > 0;
 }
 
-/* Resolves a path and follows links. If the file does not exist, resolves its folder and appends the file's name. */
+/* Resolves a path and follows links. If the file does not exist, resolves its folder and appends the file's name.
+ * Returns false if the folder does not exist either. */
 static bool resolve_path(const char *path, char *out)
 {
     char own[64], copy[PATH_MAX * 2 + 2];

@@ -14,7 +14,7 @@
 
 enum { MOST_KEYS = 4096, MOST_KEY_BYTES = 512, MOST_LIST_BYTES = 2048 };
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- reading and checking keys ----------------------------------------------------------------- */
 
 static void hash_key(const char *key, size_t n, uint8_t hash[32])
 {
@@ -484,8 +484,8 @@ bool whit_request_is_foreign(const whit_site *site, const whit_web_request *requ
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 
-/* Returns whether an origin may appear in a message that a user copies into a shell: its characters must be printable
- * and no quotes. */
+/* Returns whether an origin may appear in a message that a user copies into a shell: it has fewer than 300 characters,
+ * all of them ASCII letters, digits or one of . : / [ ] _ - */
 static bool is_plain_origin(const char *origin)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:/[]_-";

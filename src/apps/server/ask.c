@@ -329,7 +329,7 @@ static bool read_thinking_budget(const whit_ask *ask, const json_t *body, whit_j
     return false;
 }
 
-/* ---- prompts ----------------------------------------------------------------------------------- */
+/* ---- reading and tokenizing prompts ------------------------------------------------------------ */
 
 static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **ids, size_t *n, whit_web_reply *reply)
 {
@@ -462,7 +462,7 @@ static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, w
     return to->ids[0] || whit_api_fail_memory(reply);
 }
 
-/* ---- a request --------------------------------------------------------------------------------- */
+/* ---- reading a request ------------------------------------------------------------------------- */
 
 /* Reads "logprobs" (a switch, or the number of alternatives), "top_logprobs" (their number in chats), and llama.cpp's
  * "post_sampling_probs". */
@@ -601,8 +601,8 @@ static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     return true;
 }
 
-/* Returns whether the number of answers is within the server's limits, each prompt is within the context, and the queue
- * has space; otherwise fills in the reply. */
+/* Returns whether the number of answers is within the server's limits, no prompt is empty, each prompt is within the
+ * context, and the queue has space; otherwise fills in the reply. */
 static bool check_prompts(const whit_ask *ask, const struct prompts *prompts, whit_web_reply *reply)
 {
     uint32_t n_ctx = whit_engine_context_size(ask->api->engine), n = prompts->n * ask->n_each;

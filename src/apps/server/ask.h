@@ -94,8 +94,9 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
 whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
                             whit_error *error);
 enum { WHIT_STRENGTH_MAX = 16 }; /* an adapter's strength is from -16 to 16 */
-/* Reads the adapters of a job and their strengths from "model", "adapters" or "lora". If all are absent, uses the
- * strengths of /lora-adapters. On failure fills in the reply and returns false. */
+/* Reads the adapters of a job and their strengths from "model" (if it is the name of an adapter), "adapters" and
+ * "lora". If none of them names adapters, uses the strengths of /lora-adapters. On failure fills in the reply and
+ * returns false. */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
 /* Renders the prompt of a chat request; the caller frees it. If the request is refused, fills in the reply and returns
  * false. */

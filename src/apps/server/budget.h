@@ -24,8 +24,8 @@ typedef struct whit_claim {
 
 typedef enum whit_claim_result {
     WHIT_CLAIM_TAKEN,
-    WHIT_CLAIM_LARGE, /* refused: more than one request may claim */
-    WHIT_CLAIM_FULL,  /* refused: other requests have claimed too much */
+    WHIT_CLAIM_LARGE, /* refused: this request would claim more than each_bytes */
+    WHIT_CLAIM_FULL,  /* refused: all requests together would claim more than all_bytes */
 } whit_claim_result;
 
 /* Adds n_bytes to a claim. If a limit refuses them, the claim stays unchanged. */

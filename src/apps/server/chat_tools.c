@@ -56,7 +56,7 @@ static bool read_tools(json_t *chat, json_t **kinds, whit_web_reply *reply)
     return ok;
 }
 
-/* ---- the choice ----------------------------------------------------------------------------------- */
+/* ---- tool_choice ---------------------------------------------------------------------------------- */
 
 /* Returns those of `tools` that the list `allowed` names. */
 static json_t *keep_allowed(const json_t *tools, const json_t *allowed)

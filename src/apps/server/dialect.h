@@ -11,8 +11,8 @@
 void whit_dialect_send(whit_buf *out, json_t *event);
 /* Returns bytes as a JSON string; an incomplete UTF-8 character at the end is allowed. */
 json_t *whit_dialect_text(const void *text, size_t n);
-/* Parses the arguments of a call into an object, which the caller owns. Returns NULL if they are not an object, for
- * example because the answer was cut off. */
+/* Parses the arguments of a call into an object, which the caller owns; an empty text or "null" gives an empty object.
+ * Returns NULL if they are not an object, for example because the answer was cut off. */
 json_t *whit_dialect_arguments(const json_t *text);
 
 #endif

@@ -30,8 +30,8 @@ whit_status whit_embedder_run(whit_embedder *embedder, const whit_model *model, 
 void whit_embedder_close(whit_embedder *embedder);
 /* Returns the options of the largest session that the embedder may open. */
 whit_session_options whit_embedder_options(const whit_model *model, const whit_engine_options *options);
-/* Adjusts an engine's session options if the model cannot generate text: such a session only needs to know the number
- * of slots. */
+/* Adjusts an engine's session options if the model cannot generate text: sets only_vectors, replaces KV types other
+ * than f32 and i8 by f16, and limits the context to the model's. */
 void whit_embedder_suit(const whit_model *model, whit_session_options *options);
 
 #endif

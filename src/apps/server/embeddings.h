@@ -5,8 +5,9 @@
 
 #include "server/replies.h"
 
-/* Computes the vectors of the request's member `key` (a text, token ids, or a list of such inputs). *values: (n, width)
- * floats, which the caller frees. If the request is refused, fills in the reply and returns false. */
+/* Computes the vectors of the request's member `key` or, if it is absent, `content`: a text, token ids, or a list of
+ * such inputs. *values: (n, width) floats, which the caller frees. If the request is refused, fills in the reply and
+ * returns false. */
 bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t width, int fd, float **values, size_t *n,
                     size_t *n_tokens, whit_web_reply *reply);
 /* Returns whether the request names no adapters. Otherwise refuses it, because vectors and scores are computed without

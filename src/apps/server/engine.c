@@ -98,8 +98,9 @@ static bool mounts_same(const slot *s, const whit_job *job)
 
 /* Chooses a free slot. The first choice is the slot that the job names, the second a slot with the job's conversation.
  * Otherwise it is the slot whose tokens have the longest common prefix with the prompt and, among equals, the slot that
- * was unused for longest. For a job with a conversation, slots of other conversations count as if they had no common
- * prefix: they are spared, since the job can reuse a prefix from any slot. */
+ * was unused for longest. Slots whose tokens were computed with other adapters count as if they had no common prefix.
+ * For a job with a conversation, so do slots of other conversations: they are spared, since the job can reuse a prefix
+ * from any slot. */
 static int choose_slot(const whit_engine *e, const whit_job *job)
 {
     int best = -1;
@@ -139,7 +140,7 @@ static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, 
     return WHIT_OK;
 }
 
-/* ---- starting and ending ----------------------------------------------------------------------- */
+/* ---- jobs and steps ---------------------------------------------------------------------------- */
 
 static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, whit_error *error)
 {
@@ -456,7 +457,7 @@ static void step_engine(whit_engine *e)
     pthread_cond_broadcast(&e->changed);
 }
 
-/* ---- work between steps ------------------------------------------------------------------------ */
+/* ---- errands: work between steps --------------------------------------------------------------- */
 
 /* Removes the first errand from the queue and returns it; NULL if the queue is empty. Must be called with the lock
  * held. */
@@ -570,7 +571,8 @@ static void load_kept(whit_engine *e)
     }
 }
 
-/* Returns whether a slot should be saved: it is free, has unsaved tokens, and they were computed without adapters. */
+/* Returns whether a slot should be saved: saving is on, and the slot is free and has unsaved tokens, which were
+ * computed without adapters. */
 static bool is_to_be_kept(const whit_engine *e, const slot *s)
 {
     return e->keep.prefix && !s->job && s->held && !s->is_kept && !s->n_mounts;
@@ -682,7 +684,7 @@ static void *run_engine(void *user)
     return NULL;
 }
 
-/* ---- for other threads ------------------------------------------------------------------------- */
+/* ---- functions that other threads call --------------------------------------------------------- */
 
 whit_session_options whit_engine_session_options(const whit_engine_options *options)
 {
@@ -782,8 +784,8 @@ uint32_t whit_engine_context_size(const whit_engine *e)
     return e->counts.n_ctx_tokens;
 }
 
-/* Returns whether the queue has no space for n more jobs; jobs that free slots can start at once need no space. Must be
- * called with the lock held. */
+/* Returns whether the queue has no space for n more jobs, or the engine is ending; jobs that free slots can start at
+ * once need no space. Must be called with the lock held. */
 static bool is_full(const whit_engine *e, size_t n)
 {
     uint32_t n_free = e->options.n_slots - e->counts.n_busy;

@@ -13,7 +13,7 @@
 /* A grammar that the answers of a request share. It is compiled once, and closed when its last holder releases it. Each
  * answer has its own state in it; after submission the states belong to the engine's thread. */
 typedef struct whit_shared_grammar whit_shared_grammar;
-/* Takes ownership of the grammar, also on failure (NULL: memory ran out). The caller is the first holder. */
+/* Takes ownership of the grammar, also on failure. The caller is the first holder. Returns NULL if memory runs out. */
 whit_shared_grammar *whit_shared_grammar_open(whit_grammar *grammar);
 whit_shared_grammar *whit_shared_grammar_hold(whit_shared_grammar *shared);
 void whit_shared_grammar_release(whit_shared_grammar *shared);
@@ -67,7 +67,8 @@ typedef struct whit_job {
     whit_buf prompt_logprobs_of;
     whit_buf tokens; /* token ids (int32_t) of the answer */
     uint32_t n_generated, n_cached;
-    whit_buf progress; /* array of whit_progress, one for each step until the prompt is complete */
+    /* array of whit_progress, one for each step that computed a part of the prompt; empty unless tells_progress */
+    whit_buf progress;
     bool started, finished;
     bool is_late; /* the answer was ended at its deadline; finish is WHIT_FINISH_CANCELLED */
     whit_finish finish;
@@ -143,7 +144,8 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
                              whit_error *error);
 void whit_engine_close(whit_engine *engine); /* also cancels running jobs */
 uint32_t whit_engine_context_size(const whit_engine *engine);
-/* Submits all jobs of a request or none of them: WHIT_ERROR_LIMIT if the queue has no space for all. */
+/* Submits all jobs of a request or none of them. Errors: limit (the queue has no space for all, or the engine is
+ * ending), unsupported (the model cannot generate text). */
 whit_status whit_engine_submit(whit_engine *engine, whit_job *const *jobs, size_t n, whit_error *error);
 /* Returns whether the engine would refuse n jobs now; to be asked before costly preparations. */
 bool whit_engine_is_full(whit_engine *engine, size_t n);

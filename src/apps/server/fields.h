@@ -8,7 +8,8 @@
 
 /* Replies 400: the member `key`, and `what` is wrong with it. Returns false. */
 bool whit_field_refuse(whit_web_reply *reply, const char *key, const char *what);
-/* Reads a number in [min, max]. */
+/* Reads a number in [min, max]; *value stays the same if the member is absent or null. If it has another value, replies
+ * 400 and returns false. */
 bool whit_field_number(const json_t *body, const char *key, double min, double max, double *value,
                        whit_web_reply *reply);
 /* Reads a whole number in [min, max]; it may be written as 3.0. */
@@ -22,7 +23,7 @@ bool whit_field_is_given(const json_t *value);
 typedef struct whit_field_unserved {
     const char *key, *why;
 } whit_field_unserved;
-/* If one of the members is present, replies 400 about the first of them and returns false. */
+/* If one of the members is given (whit_field_is_given), replies 400 about the first of them and returns false. */
 bool whit_fields_lack(const json_t *body, const whit_field_unserved *members, whit_web_reply *reply);
 /* Reads a string member; *value becomes NULL if it is absent or null. */
 bool whit_field_text(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);

@@ -59,7 +59,7 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
     return response(ask, parts, finish_reason(ask->jobs[0]));
 }
 
-/* ---- streams ------------------------------------------------------------------------------------- */
+/* ---- streamed replies ---------------------------------------------------------------------------- */
 
 /* Appends the event as a line "data: ..." or, if the stream is a list, as its next item. Takes ownership of the
  * event. */

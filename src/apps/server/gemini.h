@@ -12,8 +12,8 @@ json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_repl
 /* Returns a member without a new reference; NULL if it is absent or null. `name` is its name in JSON, such as
  * "systemInstruction". If that is absent, its name in protocol buffers is tried, such as "system_instruction". */
 json_t *whit_gemini_get(const json_t *object, const char *name);
-/* Returns a member as a list, which the caller owns; a single object becomes a list of one, as the protocol allows.
- * Returns NULL if the member is absent. */
+/* Returns a member as a list, which the caller owns; a single object becomes a list of one, as the protocol allows. A
+ * value of another type is returned unchanged; NULL if the member is absent. */
 json_t *whit_gemini_list(const json_t *object, const char *name);
 
 #endif

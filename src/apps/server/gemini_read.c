@@ -52,7 +52,8 @@ static bool refuse_part(whit_web_reply *reply, size_t i, size_t k, const char *w
 
 static json_t *schema_at(const json_t *schema, int depth);
 
-/* Returns a schema's type in small letters; if `nullable`, a list of this type and "null". */
+/* Returns a schema's type in small letters; if `nullable`, a list of this type and "null". A type that is not a string
+ * stays unchanged. */
 static json_t *schema_type(const json_t *type, bool nullable)
 {
     char text[16];
@@ -337,7 +338,7 @@ static bool is_allowed(const json_t *names, const json_t *tool)
 }
 
 /* Reads the tools. Tools that Google's server runs itself, such as googleSearch, are ignored, as if the model did not
- * call them. */
+ * call them; computerUse is refused. */
 static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
 {
     static const char *const modes[] = {"AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED", NULL};

@@ -94,7 +94,7 @@ const char *whit_events_library(char version[16])
     return version;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening the sockets ----------------------------------------------------------------------- */
 
 /* Listens at "tcp://HOST:PORT"; the host * means all addresses. */
 static whit_status listen_on(const char *endpoint, int *fd, whit_error *error)
@@ -202,7 +202,7 @@ static void *take_over(whit_events *e, int type, int *fd)
     return NULL;
 }
 
-/* ---- sending ----------------------------------------------------------------------------------- */
+/* ---- sending batches and replays --------------------------------------------------------------- */
 
 static void write_number(uint64_t number, uint8_t bytes[8])
 {
@@ -369,7 +369,7 @@ void whit_events_close(whit_events *e)
     free(e);
 }
 
-/* ---- called by the engines --------------------------------------------------------------------- */
+/* ---- functions that the engines call ----------------------------------------------------------- */
 
 whit_event_channel *whit_events_channel(whit_events *e, const char *model)
 {

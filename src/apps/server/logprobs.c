@@ -214,8 +214,8 @@ static void write_chat_token(const whit_logs *logs, const whit_logprob *entries,
     whit_buf_append_str(out, "]}");
 }
 
-/* Returns whether an earlier, likelier entry has the same text. In "top_logprobs" of text completions the text is the
- * key, so only the first entry is written. */
+/* Returns whether an earlier, likelier one of the top entries (those from 1 on; entry 0 is the picked token) has the
+ * same text. In "top_logprobs" of text completions the text is the key, so only the first entry is written. */
 static bool is_repeated(const whit_logs *logs, const whit_logprob *entries, uint32_t k)
 {
     bool found = false;

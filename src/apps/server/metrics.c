@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The upper bounds of the buckets, in the printed unit. scale: number of the unit in which values are added per printed
- * unit, such as 1e9 ns per second. */
+/* The upper bounds of the buckets, in the printed unit. scale: how many of the units in which values are added make one
+ * printed unit, such as 1e9 for ns that are printed as seconds. */
 static const struct {
     double bounds[WHIT_HISTOGRAM_BOUNDS], scale;
 } kinds[WHIT_HISTOGRAM_KINDS] = {

@@ -18,7 +18,7 @@
 
 enum { MOST_ADDED = 256 }; /* maximum number of models that a server adds from the store while it runs */
 
-/* ---- one model ----------------------------------------------------------------------------------- */
+/* ---- opening and measuring one model ------------------------------------------------------------- */
 
 static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
 {
@@ -221,7 +221,7 @@ static void free_added(const whit_server_model *model)
     free((whit_server_model *)model);
 }
 
-/* ---- all models ---------------------------------------------------------------------------------- */
+/* ---- opening and finding models ------------------------------------------------------------------ */
 
 /* Fails if an adapter fits none of the models. */
 static whit_status check_adapters(const whit_site *site, whit_api *const *apis, size_t n, whit_error *error)
@@ -691,7 +691,7 @@ void whit_models_reload(whit_site *site)
     pthread_mutex_unlock(&models->lock);
 }
 
-/* ---- queries ------------------------------------------------------------------------------------- */
+/* ---- facts about the models ---------------------------------------------------------------------- */
 
 uint32_t whit_models_twin(whit_site *site, const char *name)
 {

@@ -54,7 +54,8 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
 /* Closes a model that is about to be removed from the store. A model that was named at the server's start, or that is
  * in use, is refused: fills in the reply and returns false. Returns true also if the model is not served. */
 bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply);
-/* Closes all models of the store whose files were removed, under all names that requests have used for them. */
+/* Closes all models of the store whose files were removed, under all names that requests have used for them. A model
+ * that is answering requests gets no new ones, and is closed later. */
 void whit_models_forget_absent(whit_site *site);
 /* Closes the model with that name if the key may use it and no request does; the next request opens it again. Returns
  * false if it is refused, and fills in the reply. */

@@ -16,7 +16,8 @@ static int find_adapter(const whit_api *api, const char *name)
     return -1;
 }
 
-/* Returns whether the request's model name is the name of an adapter, even of one that does not fit this model. */
+/* Returns whether the request's model name is the name of an adapter, even of one that does not fit this model, and not
+ * also the name of this model. */
 static bool is_adapter(const whit_api *api, const char *name)
 {
     bool found = false;

@@ -94,8 +94,8 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* Returns whether all parameters of this /api/generate request can be part of the prompt; otherwise refuses the
- * request, because it would be answered differently. */
+/* Returns whether the /api/generate request leaves out the parameters that cannot be part of the prompt: `template`,
+ * `context` and, if `raw`, `system`. Otherwise refuses it, because it would be answered differently. */
 static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
 {
     static const whit_field_unserved always[] = {
@@ -307,7 +307,8 @@ void whit_ollama_chat(whit_call *call)
     answer_call(call, true);
 }
 
-/* Serves /api/embed or, if `older`, /api/embeddings, which accepts only one text. */
+/* Serves /api/embed or, if `older`, /api/embeddings, whose request has one text, `prompt`, and whose reply has one
+ * vector. */
 static void embed_call(whit_call *call, bool older)
 {
     whit_api *api = call->api;
@@ -418,7 +419,7 @@ static json_t *model_info(const whit_model *model, const char *family)
     return info;
 }
 
-/* Replies with a list of all models or, if `open`, only of the open ones. */
+/* Replies with a list of all models that the request's key may use or, if `open`, only of the open ones among them. */
 static void list_models(const whit_call *call, bool open)
 {
     whit_entry entry;

@@ -8,8 +8,9 @@
 #include "server/fields.h"
 #include "server/json_text.h"
 
-/* Returns the template's variables: chat_template_kwargs, and OpenAI's reasoning_effort. The caller owns them. Returns
- * NULL after refusing the request. */
+/* Returns the template's variables: chat_template_kwargs, and OpenAI's reasoning_effort. The caller owns them.
+ * *thinking gets the value of enable_thinking, which is removed from the variables; without it, OFF if the effort is
+ * "none", else AUTO. Returns NULL after refusing the request. */
 static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_web_reply *reply)
 {
     const json_t *given, *effort;

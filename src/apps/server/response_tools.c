@@ -208,7 +208,8 @@ static json_t *chosen_name(const json_t *choice)
     return find_known(type) >= 0 ? json_string(type) : NULL;
 }
 
-/* Removes all tools that a choice of type "allowed_tools" does not list. */
+/* Removes all tools that a choice of type "allowed_tools" does not list, and sets tool_choice to the choice's mode.
+ * Returns false after refusing a choice without a list. */
 static bool keep_allowed(const json_t *choice, json_t **list, json_t *chat, whit_web_reply *reply)
 {
     const json_t *names = json_object_get(choice, "tools"), *mode = json_object_get(choice, "mode");

@@ -157,7 +157,7 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
     return own;
 }
 
-/* ---- streams ------------------------------------------------------------------------------------- */
+/* ---- streamed responses -------------------------------------------------------------------------- */
 
 /* Sends an event of this type; takes ownership of `event`. */
 static void send_event(whit_ask *ask, const char *type, json_t *event, whit_buf *out)

@@ -13,7 +13,7 @@
 #include "server/fields.h"
 #include "server/models.h"
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table of routes ------------------------------------------------------------------------- */
 
 enum {
     PUBLIC = WHIT_ROUTE_PUBLIC,
@@ -165,7 +165,7 @@ static void refuse_route(const whit_site *site, const struct match *found, const
     whit_reply_header(reply, "Allow", allowed[site->options->cors_origin != NULL][methods]);
 }
 
-/* ---- a request ----------------------------------------------------------------------------------- */
+/* ---- serving a request --------------------------------------------------------------------------- */
 
 /* Returns the model that the request names in its path or body or, if it has no body, in its query. Fills in the reply
  * and returns NULL on failure. */
@@ -184,7 +184,8 @@ static whit_api *choose_model(const whit_call *call)
     return api;
 }
 
-/* Reads the body, opens the model if the row needs one, and calls the row's handler. */
+/* Reads the body, counts the request against the key's limit if the row has WHIT_ROUTE_WORK, opens the model if the row
+ * needs one, and calls the row's handler. Replies itself if one of these fails. */
 static void serve_call(whit_call *call)
 {
     unsigned flags = call->route->flags;

@@ -53,7 +53,8 @@ static void free_folders(folders *list)
 }
 
 /* Enters the sandbox: open descriptors stay usable, the folders of models and adapters can only be read, and the
- * folders of converted models and of the cache can also be changed. */
+ * folders of converted models, of the store and of the cache can also be changed. Succeeds, too, if this machine has no
+ * sandbox; `confined` is then called with the reason. */
 static whit_status confine(const whit_site *site, whit_error *error)
 {
     const whit_server_options *options = site->options;

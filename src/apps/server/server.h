@@ -71,7 +71,8 @@ typedef struct whit_server_options {
     uint32_t drain_s;
     whit_kv_type kv;
     uint32_t n_kv_window;
-    uint64_t state_bytes;  /* memory for each model's checkpoints of states */
+    /* memory for each model's checkpoints of states; 0: the session's default number of checkpoints */
+    uint64_t state_bytes;
     uint64_t expert_bytes; /* memory for the experts of each mixture-of-experts model; 0: no limit */
     whit_act_type act;
     uint32_t n_batch_tokens; /* maximum number of tokens of a step; 0: chosen by the server */

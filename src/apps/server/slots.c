@@ -12,8 +12,8 @@
 
 enum { NAME_BYTES_MAX = 100, PATH_BYTES = 4096 };
 
-/* Returns whether a name can be that of a file in the folder: it has only letters, digits, ".", "_" and "-", and does
- * not begin with ".". */
+/* Returns whether a name can be that of a file in the folder: it has only letters, digits, ".", "_" and "-", does not
+ * begin with ".", and has at most NAME_BYTES_MAX bytes. */
 static bool is_file_name(const char *name)
 {
     size_t n = strlen(name);

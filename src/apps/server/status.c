@@ -62,7 +62,8 @@ static size_t find_model(const json_t *list, const char *id)
     return i;
 }
 
-/* Replies with at most `limit` models of the list, those after the model after_id or before the model before_id. */
+/* Replies with at most `limit` models (20 if absent) of the list: those after the model after_id, or those directly
+ * before the model before_id. */
 static void reply_anthropic_list(whit_call *call, const json_t *list)
 {
     const char *after = whit_web_query(call->request, "after_id"), *before = whit_web_query(call->request, "before_id");

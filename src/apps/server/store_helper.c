@@ -76,7 +76,8 @@ static void serve_request(struct helper *h, const char *text)
                                : json_pack("{s:o}", "error", whit_api_any_text(error.message)));
 }
 
-/* Reads a line of at most `room` - 1 bytes. Skips empty lines, which only stop a download. */
+/* Reads a line of at most `room` - 1 bytes. Skips empty lines, which only stop a download. Returns false at the end of
+ * the input, or if the line is longer. */
 static bool read_request(int fd, char *line, size_t room)
 {
     for (size_t n = 0; n + 1 < room;) {
