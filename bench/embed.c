@@ -38,7 +38,7 @@ static uint64_t run_prompt(whit_session *session, const int32_t *ids)
     for (size_t i = 0; i < PROMPT_TOKENS; i++)
         tokens[i] = (whit_step_token){.id = ids[i], .want_logits = i == PROMPT_TOKENS - 1, .n_top = 1};
     uint64_t ns = 0;
-    for (int i = 0; i < 2; i++) { /* not counted: the first step brings the session's memory into the caches */
+    for (int i = 0; i < 2; i++) { /* the first step is not counted: it brings the session's memory into the caches */
         const uint64_t start = whit_now_ns();
         must(whit_session_step(session, tokens, PROMPT_TOKENS, &error));
         ns = whit_now_ns() - start;

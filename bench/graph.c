@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     uint32_t file = (uint32_t)whit_rng_below(&rng, counts.n_files);
     for (int i = 0; i < N_EDITS; i++) {
         char path[PATH_MAX];
-        /* Each chosen file is saved five times. */
+        /* Each chosen file gets new times, as if it had been saved, five times. */
         if (i % 5 == 0) file = (uint32_t)whit_rng_below(&rng, counts.n_files);
         snprintf(path, sizeof path, "%s/%s", argv[1], whit_graph_file(graph, file));
         struct utimbuf times = {1000000000 + i, 1000000000 + i};

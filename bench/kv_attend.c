@@ -53,7 +53,7 @@ static bool make(cache *c, const whit_kernels *k, whit_kv_type type, uint32_t n_
     *c = (cache){.type = type, .n_groups = n_groups, .seconds = 1e9};
     uint8_t *open = whit_alloc(NULL, whit_kv_block_bytes(WHIT_KV_F32, DIM));
     c->blocks = whit_alloc(NULL, bytes * BLOCKS * n_groups);
-    /* The cache of a session gets this advice, too. */
+    /* Asks for huge pages, as a session does for its cache. */
     if (c->blocks) whit_map_expect(c->blocks, bytes * BLOCKS * n_groups, true);
     c->queries = whit_alloc(NULL, QUERIES * query_bytes);
     c->partials = whit_alloc(NULL, partial_bytes);

@@ -32,13 +32,13 @@ whit_status whit_changes_put(whit_changes *set, const char *project, const char 
 void whit_changes_settle(whit_changes *set);
 /* Replaces the new content of change i. Takes ownership of `content`, also on failure, when it frees it. */
 whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content, whit_error *error);
-/* Adds a copy of a change. */
+/* Adds a copy of a change; returns false if memory runs out. */
 bool whit_changes_copy(whit_changes *set, const whit_change *change);
 /* Returns whether the file contained a key before the change. A model may patch such a file, but must not read it, not
  * even after its patch: a patch could remove the first line of a private key, and the rest would not be recognised as a
  * key. */
 bool whit_change_had_key(const whit_change *change);
-/* Swaps the contents before and after a change. */
+/* Reverses a change: swaps the states (existence and text) before and after it. */
 void whit_change_turn_round(whit_change *change);
 /* Removes the changes whose path is empty. */
 void whit_changes_drop(whit_changes *set);

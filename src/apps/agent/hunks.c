@@ -16,9 +16,10 @@ static const whit_diff_hunk *spans_of(const whit_hunks *hunks)
     return WHIT_ITEMS(const whit_diff_hunk, &hunks->spans);
 }
 
-/* Appends one of a diff's two file names, ended by a zero byte, in git's form. A name with a tab, a quote, a backslash,
- * or a space at either end is quoted, since a reader takes a tab for the end of the name and does not see an outer
- * space. Names contain no line feeds. */
+/* Appends one of a diff's two file names, ended by a zero byte, in git's form: begin ("a/" or "b/") and the path, or
+ * /dev/null if the file does not exist on that side. A name with a tab, a quote, a backslash, or a space at either end
+ * is quoted, since a reader takes a tab for the end of the name and does not see an outer space. Names contain no line
+ * feeds. */
 static void write_name(const char *begin, const char *path, bool is_there, whit_buf *name)
 {
     if (!is_there) {

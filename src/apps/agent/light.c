@@ -111,7 +111,7 @@ static bool takes_key(const whit_change *c)
     return n_before && (c->is && c->after_bytes ? count_keys(c->after, c->after_bytes) : 0) < n_before;
 }
 
-/* Returns the reason that lies in the text alone. */
+/* Returns the reason that follows from the text alone, or NULL. */
 static const char *red_by_text(const whit_change *change)
 {
     if (takes_key(change)) return "it takes a key, or a part of one, out of a file";
@@ -143,7 +143,8 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
         const whit_change *c = whit_changes_at(set, i);
         const char *reason = red_by_place(project, c);
         bool is_new = reason && (!c->reason || strcmp(reason, c->reason) != 0);
-        /* with the first reason's hunk left out, the rest of the text may have another reason */
+        /* if the change had a reason, its text is not examined: with the hunk of that reason left out, the rest may
+         * have another one */
         if (!reason && !c->reason) is_new = red_by_text(c) != NULL;
         if (is_new || c->place != whit_project_place(project, c->path)) return c;
     }

@@ -195,7 +195,8 @@ static whit_status generate(whit_local_model *l, const json_t *messages, const j
     return status;
 }
 
-/* Parses the answer into a message with either a tool call or a text; the text is also passed to on_text. */
+/* Parses the answer into a message with either a tool call or a text. If the answer has one of these two forms
+ * (*is_formed), the text is also passed to on_text. */
 static json_t *read_answer(whit_local_model *l, bool *is_formed)
 {
     json_t *message = whit_plain_answer(whit_chars(&l->text), l->text.size_bytes, l->n_answers, is_formed);

@@ -289,7 +289,8 @@ static void find_reason(const loop *l, char *reason, size_t room)
     whit_buf_free(&name);
 }
 
-/* Shows the staged changes, asks about them and writes them. `outcome` gets the result, for the model. */
+/* Runs the checks on the staged changes, shows the changes, asks about them if that is needed, and writes them.
+ * `outcome` gets the result, for the model. */
 static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
     const whit_agent_options *o = l->options;

@@ -386,7 +386,7 @@ static bool is_word_byte(char c)
 static void add_imported(side *s, size_t at)
 {
     int depth = 0;
-    bool binds = false; /* the next word is a bound name: "import" or "as" was read */
+    bool binds = false; /* the words that follow are bound names: "import" or "as" was read */
     for (; at < s->n; at++) {
         char c = s->text[at];
         depth += (c == '(') - (c == ')');
@@ -417,7 +417,8 @@ static bool is_imported(const side *s, const whit_parse_mention *m)
     return m->name - at > 5 && memcmp(s->text + at, "from ", 5) == 0;
 }
 
-/* Finds the aliases: macros, variables, functions and imported names through which this file uses a flagged name. */
+/* Finds the aliases: macros, variables, functions and imported names through which this file uses a flagged name that
+ * runs programs. */
 static void find_aliases(side *s)
 {
     for (size_t i = 0; i < s->parse.n_mentions; i++) {

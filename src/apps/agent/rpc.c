@@ -103,8 +103,8 @@ static bool wait_to_write(whit_rpc *rpc)
     return false;
 }
 
-/* Writes a message and frees it. Returns false if the other side has closed the connection, accepts no bytes for half a
- * minute, or if waiting was cancelled. */
+/* Writes a message and frees it. Returns false if the other side has closed the connection or accepts no bytes for half
+ * a minute, if waiting was cancelled, or if memory ran out. */
 static bool rpc_write(whit_rpc *rpc, json_t *message)
 {
     if (message) json_object_set_new(message, "jsonrpc", json_string("2.0"));

@@ -378,8 +378,8 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
     for (size_t i = 0; staged && i < whit_changes_count(staged); i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *name;
-        /* Skips secrets, and files whose old text contains a key: a staged change, or a text open in an editor, would
-         * bring the key into the copy. */
+        /* Skips paths that are not plain, secrets, and files whose old text contains a key: a staged change, or a text
+         * open in an editor, would bring the key into the copy. */
         if (!whit_agent_path_is_plain(c->path) || whit_light_secret(u->project, c->path) ||
             (c->was && has_key(c->before, c->before_bytes)))
             continue;

@@ -33,7 +33,7 @@ typedef enum event_kind {
     EVENT_FAILED,
     EVENT_WRITTEN, /* a file was written */
     EVENT_REPLACE, /* the selection is replaced */
-    EVENT_HUNKS,   /* the worker waits for an answer to this event and to the following ones */
+    EVENT_HUNKS,   /* the worker waits for an answer to this kind of event and to the kinds below */
     EVENT_QUESTION,
     EVENT_READ,
     EVENT_LIST,

@@ -23,7 +23,7 @@ struct question {
 
 struct whit_model_suggester {
     whit_assistant_options options;
-    whit_panel_wish chosen; /* copies of the settings of the first question, which stay in use */
+    whit_panel_wish chosen; /* copies of the wish that choose_model() has chosen; it stays in use */
     bool knows_key;         /* the guard of secrets knows the endpoint's key */
     whit_buf key;
     whit_suggester callbacks;

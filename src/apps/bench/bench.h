@@ -275,8 +275,9 @@ void bench_kernels_free(bench_kernels *list);
  * computation. */
 typedef struct bench_array {
     char test[BENCH_NAME_BYTES];
-    const char *form, *item, *isa; /* item: the unit of `ns`; isa "": the form does not depend on a CPU level */
-    double ns, ratio;              /* ns: nanoseconds per item; ratio: time of the test's first form / this form's
+    /* item: name of an item, such as "element"; isa "": the form does not depend on a CPU level */
+    const char *form, *item, *isa;
+    double ns, ratio; /* ns: nanoseconds per item; ratio: time of the test's first form / this form's
                                     * time */
 } bench_array;
 #define BENCH_ARRAYS_MAX 64

@@ -16,7 +16,7 @@
 
 typedef struct whit_graph whit_graph;
 
-/* Describes a symbol; all pointers stay valid until the graph is closed. */
+/* Describes a symbol; all pointers stay valid until the graph is updated or closed. */
 typedef struct whit_graph_symbol {
     const char *name, *file; /* file: path relative to the project */
     uint32_t line, end_line; /* first and last line, counted from 1 */

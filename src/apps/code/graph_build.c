@@ -87,7 +87,7 @@ static uint32_t add_name(struct build *build, const char *text, size_t n)
     return build->n_names - 1;
 }
 
-/* Returns whether a file is C code but not a header: its types and macros are then local to it. */
+/* Returns whether a file is C code but neither a header nor a .inc file: its types and macros are then local to it. */
 static bool is_source(const char *path, whit_code_language language)
 {
     const char *dot = strrchr(path, '.');

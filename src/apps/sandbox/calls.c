@@ -36,7 +36,7 @@ const whit_call whit_calls[] = {
     {"socket", CALL_SOCKET, 0, 0, 0, 0, 0},
     {"connect", CALL_SOCKET, 0, 0, 0, 0, 0},
     {"bind", CALL_SOCKET, 0, 0, 0, 0, 0},
-    /* Only stream socket pairs are allowed: through a datagram socket (SOCK_DGRAM, SOCK_RAW) a process can send to any
+    /* Pairs of datagram sockets are refused: through such a socket (SOCK_DGRAM, SOCK_RAW) a process can send to any
      * path. */
     {"socketpair", CALL_REFUSE, 0, 1, 15, 2, 0},
     {"socketpair", CALL_REFUSE, 0, 1, 15, 3, 0},

@@ -81,7 +81,8 @@ static uint64_t rights_of(uint32_t abi)
     return (1ULL << n_rights) - 1;
 }
 
-/* Adds a rule that allows these rights below a path; returns false with errno on failure. */
+/* Adds a rule that allows these rights below a folder or, as far as they apply to files, for a file; returns false with
+ * errno on failure. */
 static bool allow(int ruleset, const char *path, uint64_t rights)
 {
     struct stat info;

@@ -226,7 +226,8 @@ whit_status whit_access_start(whit_site *site, whit_error *error)
     return n ? whit_opener_start(paths, n, &site->key_fd, error) : WHIT_OK;
 }
 
-/* Refuses a value of --cors that no browser sends: an origin has a scheme and no path (RFC 6454, 7). */
+/* Refuses a value of --cors that is neither "*" nor an origin as browsers send it: "null", or a scheme and a host
+ * without a path (RFC 6454, 7). */
 static whit_status check_origin(const char *origin, whit_error *error)
 {
     const char *host = strstr(origin, "://");

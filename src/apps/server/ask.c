@@ -232,7 +232,7 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     }
     if (json_is_null(schema)) schema = NULL;
     bool object = type && !strcmp(type, "json_object") && !schema;
-    /* an answer then consists of calls, or of a text that follows the schema */
+    /* calls: an answer consists of calls, or of a text, which follows the schema if there is one */
     bool calls = ask->calls.is_held || (ask->tools && (schema || object));
     ask->is_formed = (schema || object) && !calls;
     if (!object && !schema && !gbnf && !calls) return true;
@@ -315,8 +315,8 @@ static bool read_program(const json_t *body, whit_job *job, whit_web_reply *repl
     return false;
 }
 
-/* Reads "thinking_budget": the maximum number of tokens in the thinking section. Answers that follow a schema have no
- * such section. */
+/* Reads "thinking_budget": the maximum number of tokens in the thinking section. It is ignored outside chats, and for
+ * answers that follow a schema, which have no such section. */
 static bool read_thinking_budget(const whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     double n_tokens = -1;

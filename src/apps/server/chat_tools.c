@@ -58,7 +58,7 @@ static bool read_tools(json_t *chat, json_t **kinds, whit_web_reply *reply)
 
 /* ---- tool_choice ---------------------------------------------------------------------------------- */
 
-/* Returns those of `tools` that the list `allowed` names. */
+/* Returns a list of the items of `tools` that the list `allowed` names. */
 static json_t *keep_allowed(const json_t *tools, const json_t *allowed)
 {
     json_t *kept = json_array(), *tool, *one;

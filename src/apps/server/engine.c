@@ -17,10 +17,10 @@
 
 enum { BATCH_TOKENS = 256, PROMPT_LOGITS = 16, IDLE_MS = 2000, STAGES_MAX = 3 };
 
-/* Work for the engine's thread between two steps: texts to embed, or an action on a slot. The thread that waits for the
- * result owns it. */
+/* Work for the engine's thread between two steps: texts whose vectors or scores are wanted, or an action on a slot. The
+ * thread that waits for the result owns it. */
 typedef struct errand {
-    whit_slot_action *action; /* NULL: the work is `work`, texts to embed */
+    whit_slot_action *action; /* NULL: the work is `work`, texts whose vectors or scores are wanted */
     const whit_vector_work *work;
     whit_status status;
     whit_error *error;

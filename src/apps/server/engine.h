@@ -72,7 +72,7 @@ typedef struct whit_job {
     bool started, finished;
     bool is_late; /* the answer was ended at its deadline; finish is WHIT_FINISH_CANCELLED */
     whit_finish finish;
-    const char *stopped_by; /* the stop string of the request that ended the answer; NULL if none did */
+    const char *stopped_by; /* the request's stop string that ended the answer; NULL if none did */
     whit_error error;       /* its status is WHIT_OK if there is no error */
     uint64_t queued_ns, started_ns, first_ns, last_ns, done_ns;
 
@@ -133,7 +133,8 @@ typedef struct whit_engine_options {
                             * files */
     /* channel to which changes of the prefix cache are published; NULL: they are not published */
     struct whit_event_channel *events;
-    /* (n_adapters) adapters that jobs may mount, by their index in the server's options; NULL: not for this model */
+    /* (n_adapters) adapters that jobs may mount, by their index in the server's options; an entry is NULL if that
+     * adapter is not for this model */
     whit_adapter *const *adapters;
     size_t n_adapters;
 } whit_engine_options;

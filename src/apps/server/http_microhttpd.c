@@ -60,7 +60,7 @@ struct whit_web_server {
     uint32_t timeout_s;
     atomic_uint n_in_flight;
     pthread_mutex_t lock;  /* protects the members below */
-    struct client clients; /* head of a circular list of connections, those first that have waited or worked longest */
+    struct client clients; /* head of a circular list of connections; the first has waited or worked longest */
     uint32_t n_clients, n_clients_max;
 };
 

@@ -33,9 +33,9 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
                              whit_error *error);
 /* Starts the sending thread. Does nothing if `events` is NULL. */
 whit_status whit_events_start(whit_events *events, whit_error *error);
-/* Sends all published batches and ends the thread. Does nothing if `events` is NULL. */
+/* Sends all published batches, ends the thread and frees `events`. Does nothing if `events` is NULL. */
 void whit_events_close(whit_events *events);
-/* Returns the channel of a model by its name; NULL if `events` is NULL. */
+/* Returns the channel of a model by its name; NULL if the server has no such model or `events` is NULL. */
 whit_event_channel *whit_events_channel(whit_events *events, const char *model);
 /* Gives a batch the channel's next number and queues it for sending; takes ownership of it. If the queue is full, the
  * oldest batches are dropped, even if they were not sent: subscribers then see a gap. */
