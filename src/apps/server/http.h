@@ -13,9 +13,11 @@ typedef struct whit_web_request {
     const char *method, *path;
     const char *body; /* NULL: there is no body, or it was discarded */
     size_t body_bytes;
-    bool is_too_long;             /* the body was discarded, because it exceeds WHIT_WEB_MAX_BODY_BYTES */
-    whit_claim_result body_claim; /* the body's memory was claimed; if this was refused, the body was discarded */
-    int fd;                       /* descriptor of the connection, to check whether the client has left; -1: unknown */
+    /* the body was discarded, because it exceeds WHIT_WEB_MAX_BODY_BYTES or memory ran out */
+    bool is_too_long;
+    /* result of claiming the body's memory; unless it is WHIT_CLAIM_TAKEN, the body was discarded */
+    whit_claim_result body_claim;
+    int fd; /* descriptor of the connection, to check whether the client has left; -1: unknown */
     const void *connection;
     /* The handler is called twice, first without the body and with headers_only. If it sets a status then, this reply
      * refuses the request, and there is no second call. */
