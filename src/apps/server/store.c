@@ -19,7 +19,7 @@
 /* A request to the helper. The site's store_lock is held until the helper has written its last line. */
 struct errand {
     whit_site *site;
-    char line[WHIT_STORE_LINE_BYTES]; /* the last line from the helper */
+    char line[WHIT_STORE_LINE_BYTES]; /* the line that was read last from the helper */
     size_t n_line, n_sent;
     bool is_over, has_failed;
 };
