@@ -14,9 +14,9 @@ typedef enum whit_apart {
 } whit_apart;
 
 /* Forks a child, which calls `work(user)` and then sends the result_bytes at `result`, which `work` has filled; the
- * caller receives them at the same address. The child is killed after patience_ms, and when the calling thread ends. It
- * closes its descriptors except stdin, stdout, stderr and the result's pipe. result_bytes is at most the capacity of a
- * pipe (64 KiB). */
+ * caller receives them at the same address. The child is killed when they have arrived, after patience_ms, or when the
+ * calling thread ends. It closes its descriptors except stdin, stdout, stderr and the result's pipe. result_bytes is at
+ * most the capacity of a pipe (64 KiB). */
 whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, size_t result_bytes,
                           uint32_t patience_ms);
 

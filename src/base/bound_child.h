@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /* Binds a new process to its parent; call it before the process does anything else. The kernel sends the process
- * `end_signal` when the thread of `parent` that forked it ends; if `parent` has already ended, the process exits at
- * once. The function is safe between fork and exec. */
+ * `end_signal` when the thread of `parent` that forked it ends. If `parent` has already ended, or the kernel refuses,
+ * the process exits at once with status 127. The function is safe between fork and exec. */
 static inline void whit_bind_to_parent(int end_signal, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, end_signal, 0, 0, 0) != 0 || getppid() != parent) _exit(127);

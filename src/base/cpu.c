@@ -54,7 +54,7 @@ static void detect_isa(whit_cpu *cpu)
 {
     unsigned a, b, c, d, c1, b7, c7, d7, a71 = 0;
     if (!__get_cpuid(1, &a, &b, &c1, &d)) return;
-    bool has_xsave = c1 >> 27 & 1; /* OSXSAVE: the operating system saves the vector registers */
+    bool has_xsave = c1 >> 27 & 1; /* OSXSAVE: the operating system has enabled XGETBV */
     if (!has_xsave || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7)) return;
     if (a >= 1) __get_cpuid_count(7, 1, &a71, &b, &c, &d);
 

@@ -36,7 +36,8 @@ typedef struct whit_cpu {
     uint32_t features;                     /* WHIT_CPU_ bits */
     char model[64];                        /* name for display; "unknown" if it is not found */
     uint32_t n_logical;                    /* number of logical processors that this process may use */
-    uint32_t n_cores;                      /* number of physical cores that these processors belong to */
+    uint32_t n_cores;                      /* number of physical cores that these processors belong to (macOS: only fast
+                                            * ones) */
     uint32_t n_threads;                    /* number of threads to use: n_cores, at most the CPU quota rounded down;
                                             * at least 1 */
     uint16_t core_cpu[WHIT_CPU_MAX_CORES]; /* one logical processor of each of the n_cores cores */
@@ -53,7 +54,7 @@ bool whit_cpu_flush(const void *data, size_t size_bytes);
  * mounted. */
 double whit_cpu_quota(const char *list, const char *mount);
 /* Returns the number of bytes of memory that this process could still use: the memory that the kernel reports as
- * available, at most the limit of the control group. 0 if unknown. */
+ * available; on Linux at most memory.max of the control group that is mounted at /sys/fs/cgroup. 0 if unknown. */
 uint64_t whit_memory_available(void);
 
 const char *whit_isa_name(whit_isa isa); /* e.g. "avx512" */

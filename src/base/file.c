@@ -89,8 +89,8 @@ void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it)
     if (first < end) madvise((void *)first, end - first, all_of_it ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-/* Waits for data or the end of a pipe, until `until_ns` at the latest. The result is false if that time has passed or
- * poll fails. */
+/* Waits for data or the end of a pipe, until `until_ns` at the latest. The result is false if that time had passed
+ * before the wait, or poll fails other than by a signal; it is true after a wait without data, too. */
 static bool wait_readable(int fd, uint64_t until_ns)
 {
     uint64_t now_ns = whit_now_ns();

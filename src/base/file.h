@@ -27,7 +27,7 @@ whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char
                                  whit_map *map, whit_error *error);
 void whit_map_close(whit_map *map);
 /* Releases the memory of a part of the map; its bytes stay readable (from the page cache, or again from disk), and the
- * process's resident size falls. A range that is not inside the map is ignored. */
+ * process's resident size falls. Has no effect on a borrowed map, or if the range is not inside the map. */
 void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
 /* Releases the memory of a part of any read-only file map, as whit_map_drop does, without checking its bounds. */
 void whit_map_release(const void *begin, size_t size_bytes);
@@ -66,8 +66,9 @@ whit_status whit_writer_gather(whit_writer *writer, whit_error *error);
 whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes, whit_error *error);
 whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data, size_t size_bytes,
                            whit_error *error);
-/* Flushes the file to disk (fsync), renames it, flushes its folder, and closes it. A memory file (path NULL) stays
- * open: use writer->fd, then call whit_writer_discard. */
+/* Flushes the file to disk (fsync), renames it, flushes its folder, and closes it; a device or a pipe gets the bytes
+ * instead. On failure the writer is discarded. A memory file (path NULL) stays open in either case: use writer->fd,
+ * then call whit_writer_discard. */
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
 void whit_writer_discard(whit_writer *writer);
 /* Finds the names for a file that is made in several steps, each of which opens it by name: `resolved` receives `path`
@@ -90,8 +91,9 @@ bool whit_write_all(int fd, const void *data, size_t size_bytes);
 /* Copies the metadata of one open file to another: owner, group, mode and extended attributes, which include access
  * lists. The result is false if some of it cannot be copied: then the caller must overwrite the old file in place. */
 bool whit_copy_metadata(int from, int to);
-/* Overwrites a regular file in place, so that it keeps its hard links and attributes. Free disk space is checked first;
- * a crash leaves a mixture of old and new content, so the caller must have a copy. The file is flushed to disk. */
+/* Overwrites a regular file in place, so that it keeps its hard links and attributes; a symbolic link is an error. Disk
+ * space for a longer content is reserved first; a crash leaves a mixture of old and new content, so the caller must
+ * have a copy. The file is flushed to disk. */
 whit_status whit_write_over(const char *path, const void *data, size_t size_bytes, whit_error *error);
 
 /* Writes `data` to `path` atomically. */

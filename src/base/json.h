@@ -44,8 +44,8 @@ typedef struct whit_json {
     whit_buf strings; /* decoded strings that had escapes */
 } whit_json;
 
-/* Parses the whole text (at most 4 GiB). Error messages have the form "name:line:column: problem". On failure `json` is
- * closed. */
+/* Parses the whole text, which has less than 4 GiB. Error messages have the form "name:line:column: problem". On
+ * failure `json` is closed. */
 whit_status whit_json_parse(const char *name, const char *text, size_t text_bytes, const whit_allocator *allocator,
                             whit_json *json, whit_error *error);
 void whit_json_close(whit_json *json);
@@ -76,7 +76,8 @@ bool whit_json_f64(const whit_json *json, uint32_t at, double *value);
  * anything other than one finite number. */
 bool whit_parse_f64(const char *number, double *value);
 
-/* Writes the error "name:line:column: ..." with the position of a node, and returns WHIT_ERROR_FORMAT. */
+/* Writes the error "name:line:column: ..." with the position of a node ("name: ..." if the node is missing), and
+ * returns WHIT_ERROR_FORMAT. */
 whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -14,7 +14,7 @@ whit_status whit_options_read(void *own, size_t own_bytes, const void *given, co
 
 /* Copies element i of an array whose elements have stride_bytes each into `own`, which has elem_bytes. Members that the
  * element lacks become 0; members beyond elem_bytes must be 0. A stride below least_bytes, the size of the element's
- * first version, is an error. `what` is as in whit_options_read. */
+ * first version, or above 4096 is an error. `what` is as in whit_options_read. */
 whit_status whit_element_read(void *own, size_t elem_bytes, size_t least_bytes, const void *array, size_t i,
                               size_t stride_bytes, const char *what, whit_error *error);
 

@@ -10,7 +10,7 @@
 #define MADV_PAGEOUT 21 /* since Linux 5.4 */
 #endif
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
 /* Calls madvise for all pages that the range touches, or with whole_pages only for pages completely in the range. */
@@ -47,7 +47,7 @@ void whit_pages_evict(const void *begin, size_t size_bytes)
 
 void whit_pages_release(const void *begin, size_t size_bytes)
 {
-    advise(begin, size_bytes, MADV_PAGEOUT, true); /* before MADV_DONTNEED, because it reaches only pages that are
-                                                    * still mapped */
+    advise(begin, size_bytes, MADV_PAGEOUT, true); /* MADV_PAGEOUT reaches only mapped pages, so it precedes
+                                                    * MADV_DONTNEED */
     advise(begin, size_bytes, MADV_DONTNEED, true);
 }

@@ -9,8 +9,8 @@
 /* Returns whether a path is absolute: "/x", on Windows also "C:/x". */
 bool whit_path_is_absolute(const char *path);
 /* Returns whether a path in the program's form is relative, so that it can be appended to a folder's path. On Windows
- * paths with "\" or ":" are not: they contain a drive, a stream or another separator. Nor are the names of devices
- * ("con", "nul.txt"). */
+ * the result is false for paths with "\" or ":", which contain a drive, a stream or another separator, and if a name in
+ * the path is a device ("con", "nul.txt") or ends with a dot or a space (except "." and ".."). */
 bool whit_path_is_relative(const char *path);
 /* Converts a path that a user wrote to the program's form, in place: on Windows "\" becomes "/". */
 void whit_path_adopt(char *path);

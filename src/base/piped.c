@@ -66,7 +66,8 @@ static void become_program(const char *program, char *const *words, const char *
                            int out, enum errors_go errors)
 {
     sigset_t none;
-    /* A program at the terminal stays in this group, because a background group could not read the terminal. */
+    /* A program at the terminal stays in the caller's process group, because a background group could not read the
+     * terminal. */
     if (errors != ERRORS_OWN) setpgid(0, 0);
     if (folder && chdir(folder)) _exit(127);
     int to = errors == ERRORS_WITH_OUTPUT ? out : STDERR_FILENO;
@@ -136,7 +137,7 @@ void whit_piped_kill(const whit_piped *child)
 {
     if (!child->process) return;
     if (child->has_group) kill(-(pid_t)child->process, SIGKILL);
-    kill((pid_t)child->process, SIGKILL); /* in case the child is not yet in its own group */
+    kill((pid_t)child->process, SIGKILL); /* also if there is a group: the child may not have joined it yet */
 }
 
 /* Returns whether the child has ended. An ended child stays a zombie, so that its process and group numbers are not

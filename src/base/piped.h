@@ -36,7 +36,8 @@ typedef struct whit_piped_how {
 bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES]);
 /* Starts words[0] with the words that follow; `words` ends with NULL. A name without a slash is searched for as
  * whit_find_program does. The program is killed when the thread that started it ends. If the program cannot be
- * executed, its exit status is 127. Errors: io, memory. */
+ * executed, its exit status is 127. On Windows, instead, cmd.exe searches for the program, its processes end with the
+ * caller's process, and words that are not UTF-8 or too long are an error. Errors: io, memory, argument (Windows). */
 whit_status whit_piped_start(whit_piped *child, char *const *words, const whit_piped_how *how, whit_error *error);
 /* Starts a command line with the system's shell; its stderr is merged into its stdout. */
 whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error);
@@ -47,7 +48,7 @@ void whit_piped_close_input(whit_piped *child);
 void whit_piped_kill(const whit_piped *child);
 /* Closes the program's input and waits up to patience_ms for the program to end; after half of that time sends SIGTERM
  * (not on Windows). Then kills the processes that still run, and releases `child`. Returns the program's exit status,
- * 128 + N if signal N ended it, or -1 if it had to be killed. */
+ * 128 + N if signal N ended it, or -1 if it had to be killed or `child` is not running. */
 int whit_piped_end(whit_piped *child, uint32_t patience_ms);
 
 #endif

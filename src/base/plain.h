@@ -15,7 +15,7 @@ typedef struct whit_plain {
     uint8_t n_held;
     uint8_t n_joiners; /* joiners that may still follow before they count as hidden; 0 unless a visible character
                         * outside ASCII precedes */
-    bool is_narrow;    /* hidden characters become '?', so that the text does not grow */
+    bool is_narrow;    /* hidden characters become '?' instead of marks, so that the text does not grow */
 } whit_plain;
 
 #define WHIT_PLAIN_ROOM(n) (4 * (size_t)(n) + 16) /* maximum of bytes that n bytes of text may become */
@@ -29,8 +29,8 @@ bool whit_plain_has_hidden(const char *text, size_t n);
 
 /* Copies a piece of `text` to `out`, which has room for WHIT_PLAIN_ROOM(n) bytes; returns the number of bytes written.
  * Bytes that are not UTF-8 and controls (U+0000 to U+001F except line feed and tab, U+007F to U+009F) become '?'.
- * Hidden characters become marks such as <U+202E>, except the joiners that whit_plain_has_hidden does not count. An
- * incomplete character at the end stays in `state` for the next piece. */
+ * Hidden characters, except the joiners that whit_plain_has_hidden does not count, become marks such as <U+202E>, or
+ * '?' if state->is_narrow. An incomplete character at the end stays in `state` for the next piece. */
 size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out);
 /* Ends a text: writes '?' if `state` contains an incomplete character. Returns the number of bytes written, 0 or 1. */
 size_t whit_plain_end(whit_plain *state, char *out);

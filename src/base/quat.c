@@ -52,7 +52,7 @@ float whit_quat_largest(const float *x, uint32_t n)
 void whit_quat_fit_begin(whit_quat_fitting *fit, float largest)
 {
     int exponent = 0;
-    frexpf(largest, &exponent); /* 2^(exponent - 1) <= largest < 2^exponent */
+    frexpf(largest, &exponent); /* 2^(exponent - 1) <= largest < 2^exponent; 0 if largest is 0 */
     *fit = (whit_quat_fitting){.any = largest != 0};
     for (int k = 0; k < WHIT_QUAT_SCALES; k++) fit->scales[k] = (int8_t)whit_within(exponent - k, -126, 126);
 }
@@ -111,8 +111,8 @@ int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes o
         return a_scale;
     }
     int apart = a_scale > b_scale ? a_scale - b_scale : b_scale - a_scale;
-    /* The smaller operand has no influence from a difference of three steps on, so capping the difference at four
-     * changes nothing. */
+    /* The operand with the smaller scale has no influence from a difference of three steps on, so capping the
+     * difference at four changes nothing. */
     int unit = 1 << (apart < 4 ? apart : 4);
     whit_quat_map map = {0};
     for (unsigned i = 0; i < 16; i++) {

@@ -90,9 +90,9 @@ static inline void whit_quat_put(whit_quat_planes a, uint32_t i, int value)
 
 /* Find the best scale of a vector of f32 piece by piece. whit_quat_fit_begin gets the largest finite magnitude of all
  * elements, whit_quat_fit_add each piece of n elements in order, and whit_quat_fit_end returns the log2 of the power of
- * two with the least squared error (of equals, the largest). whit_quat_round rounds n f32 to elements times
- * 2^log2_scale: quotients of magnitude 1.5 and above become 2, smaller ones 1; zeros of either sign and NaN become
- * +1. */
+ * two with the least squared error (of equals, the largest), 0 if all finite elements are 0. whit_quat_round rounds n
+ * f32 to elements times 2^log2_scale: quotients of magnitude 1.5 and above become 2, smaller ones 1; zeros of either
+ * sign and NaN become +1. */
 enum { WHIT_QUAT_SCALES = 6 };
 typedef struct whit_quat_fitting {
     double sums[WHIT_QUAT_SCALES];
@@ -112,9 +112,10 @@ void whit_quat_expand(whit_quat_view a, uint32_t n, int8_t log2_scale, float *ou
 int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view a, int8_t a_scale,
                             whit_quat_view b, int8_t b_scale, uint32_t n_words);
 
-/* Computes weight * x / sqrt(mean(x^2)) for n elements, rounded to elements of `out` times 2^scale. Returns 0 or 1:
- * this plus the log2 scale of `weight` is the scale of `out`. No division or root is needed, because magnitudes are
- * compared as integers. NULL planes in `weight` mean that all weights are 1. The scale of x does not matter. */
+/* Computes weight * x / sqrt(mean(x^2)) for n elements, rounded to the elements of `out` times a power of two. Returns
+ * 0 or 1: this plus the log2 scale of `weight` is the log2 scale of `out`. No division or root is needed, because
+ * magnitudes are compared as integers. NULL planes in `weight` mean that all weights are 1. The scale of x does not
+ * matter. */
 int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view x,
                           whit_quat_view weight, uint32_t n);
 

@@ -12,7 +12,8 @@
 FILE *whit_shell_open(const char *folder, const char *line);
 /* Runs a shell command line at the person's terminal and waits for its end. Appends the n_paths paths, except NULLs, to
  * the line as arguments; without a path that is not NULL nothing runs. Returns whether the line ran and ended with
- * status 0. Windows refuses paths with '%' or '"', which its shell would expand. */
+ * status 0. Windows refuses paths with '%', '"' or line breaks, which its shell would interpret, and a line with line
+ * breaks. */
 bool whit_shell_at_terminal(const char *line, char *const *paths, size_t n_paths);
 /* Returns a word that names this program in a shell command line; the caller frees it. NULL on failure. */
 char *whit_shell_program(void);

@@ -40,10 +40,10 @@ size_t whit_sketch_write(const whit_sketch *sketch, uint8_t *out);
 bool whit_sketch_read(whit_sketch *sketch, const uint8_t *data, size_t n_bytes);
 
 typedef struct whit_sketch_overlap {
-    uint64_t n_seen, n_common; /* number of the text's shingles with hashes up to the sketch's limit; number of these
-                                * whose hashes are in the sketch */
+    uint64_t n_seen, n_common; /* number of the text's shingles with hashes up to the sketch's limit (all if it is not
+                                * full); number of these whose hashes are in the sketch */
 } whit_sketch_overlap;
-/* Counts the shingles of a text that a finished sketch contains. */
+/* Compares the shingles of a text with a finished sketch. */
 whit_sketch_overlap whit_sketch_compare(const whit_sketch *sketch, const void *text, size_t n_bytes);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Listens on a Unix socket; a socket file that a killed server left is replaced. The caller closes *fd
- * (whit_socket_close). The call fails on Windows. */
+/* Listens on a Unix socket; a socket file that a killed server left is replaced. The caller sets *fd to -1 before, and
+ * closes it (whit_socket_close) also after a failure. The call fails on Windows. */
 whit_status whit_listen_unix(const char *path, int *fd, whit_error *error);
 /* Listens on HOST:PORT (port 0: any free port); `address` receives "http://HOST:PORT" with the actual port. The caller
  * closes *fd unless it is -1, also after a failure. `option` is the advice that ends the message if the port is
@@ -18,7 +18,8 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
 /* Writes the IPv4 address at which devices of the same network reach this machine: the source address of its route to
  * the internet. Nothing is sent. The result is false without a network. */
 bool whit_find_network_address(char *address, size_t address_bytes);
-/* Returns whether a listening socket can be reached only from this machine: its address is in 127.0.0.0/8 or is ::1. */
+/* Returns whether a listening socket can be reached only from this machine: its address is a loopback address
+ * (base/loopback.h). */
 bool whit_socket_is_local(int fd);
 /* Closes a socket, which is not a file descriptor on Windows. */
 void whit_socket_close(int fd);

@@ -6,8 +6,8 @@
 #include "whit.h"
 
 /* Writes a formatted line to error->message (`error` may be NULL) and returns `status`, so that a failing function says
- * `return whit_fail(error, WHIT_ERROR_FORMAT, "%s: ...", path)`. Control characters of the line become '?', and it is
- * cut to fit, never inside a UTF-8 character. */
+ * `return whit_fail(error, WHIT_ERROR_FORMAT, "%s: ...", path)`. Controls, hidden characters and bytes that are not
+ * UTF-8 become '?' (whit_plain_line), and the line is cut to fit, never inside a UTF-8 character. */
 whit_status whit_fail(whit_error *error, whit_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -15,7 +15,8 @@ whit_status whit_fail(whit_error *error, whit_status status, const char *format,
  * WHIT_ERROR_MEMORY. */
 whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_bytes);
 
-/* Writes the error message "PATH: cannot VERB: ..." with the text of errno for a failed system call. */
+/* Writes the error message "PATH: cannot VERB: ..." with the text of errno for a failed system call; returns
+ * WHIT_ERROR_IO, for ENOMEM WHIT_ERROR_MEMORY. */
 whit_status whit_fail_errno(whit_error *error, const char *path, const char *verb);
 
 /* Makes a public function return WHIT_ERROR_ARGUMENT, and not crash, if a pointer that must not be NULL is NULL. */

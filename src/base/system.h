@@ -9,7 +9,7 @@
 
 #include "base/cpu.h"
 
-/* ---- the program ---------------------------------------------------------------------------- */
+/* ---- process, memory, terminal -------------------------------------------------------------- */
 
 /* Prepares the process and is called first in main: arguments become UTF-8, standard streams binary, a console shows
  * UTF-8 and colours, and no file can get the number of a standard stream that is closed. On Windows *argv is replaced

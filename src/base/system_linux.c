@@ -109,7 +109,8 @@ double whit_system_quota(void)
     return whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
-/* Returns the number after `key` in a file's first line that begins with `key`; 0 without such a line. */
+/* Returns the first number other than 0 that follows `key` at the beginning of a line of the file; 0 without such a
+ * line. */
 static uint64_t read_number(const char *path, const char *key)
 {
     char line[256];

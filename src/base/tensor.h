@@ -46,7 +46,7 @@ typedef enum whit_layout {
 
 typedef enum whit_scale_kind {
     WHIT_SCALE_NONE = 0,   /* no scales: float codecs */
-    WHIT_SCALE_TENSOR = 1, /* one scale per tensor: whit_tensor_type.scale */
+    WHIT_SCALE_TENSOR = 1, /* one scale per tensor: whit_tensor_type.scale (Q2: and scale_b) */
     WHIT_SCALE_ROW = 2,    /* one scale per row, in the part WHIT_PART_ROW_SCALES */
     WHIT_SCALE_GROUP = 3,  /* one scale per group of columns of a row, interleaved with the codes */
 } whit_scale_kind;
@@ -82,8 +82,8 @@ typedef enum whit_tensor_act {
 /* Parts of one tensor. Each has its own offset and length in the file. */
 typedef enum whit_part {
     WHIT_PART_CODES = 0,      /* codes (or floats), with interleaved group scales */
-    WHIT_PART_ROW_SCALES = 1, /* scale of each row as f32 or f16, or the f16 factor of WHIT_SCALE_U8; for Q2 (a, b)
-                               * pairs */
+    WHIT_PART_ROW_SCALES = 1, /* fields of each row: scale (Q2: a and b) and offset, if any, as f32 or f16; or their f16
+                               * factors for WHIT_SCALE_U8 */
     WHIT_PART_LOW = 2,        /* low nibbles of I8S, row-major */
     WHIT_PART_PLANE = 3,      /* correction: a second plane of signs on some columns (kernels/corrections.h) */
     WHIT_PART_OUTLIERS = 4,   /* correction: single weights, as columns and i8 values (kernels/corrections.h) */
@@ -97,8 +97,7 @@ typedef struct whit_tensor_type {
     uint8_t layout;     /* whit_layout */
     uint8_t scale_kind; /* whit_scale_kind */
     uint8_t scale_type; /* whit_scale_type */
-    uint8_t has_offset; /* 1: value = scale * code + offset, and each offset is stored after its scale; 0: no
-                         * offsets */
+    uint8_t has_offset; /* 1: value = scale * code + offset (Q2: a s + b e + offset); 0: no offsets */
     uint8_t act;        /* whit_tensor_act */
     uint16_t group;     /* columns per scale (16, 32, 64, 128 or 256); 0 without group scales */
     uint32_t n_rows;

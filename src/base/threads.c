@@ -71,8 +71,8 @@ typedef struct cluster {
 
 struct whit_pool {
     _Alignas(64) _Atomic uint32_t pending;
-    _Alignas(64) _Atomic uint32_t stop; /* 1 while the pool is closed; each worker reads it before each job, and
-                                         * resting workers wait on it */
+    _Alignas(64) _Atomic uint32_t stop; /* 1 from the beginning of whit_pool_close on; each worker reads it before each
+                                         * job, and resting workers wait on it */
     _Atomic uint64_t late_after_ns;     /* when the caller sleeps: time from which on its wait counts as late */
     /* These members describe the job: the caller writes them before it stores the new runs. */
     _Alignas(64) whit_pool_fn *fn;

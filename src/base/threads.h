@@ -22,10 +22,10 @@ typedef struct whit_pool whit_pool;
 enum { WHIT_POOL_THREADS_MAX = 1024 };
 
 /* Opens a pool of n_threads threads: the caller and n_threads - 1 workers. 0 means one thread per physical core that
- * the process may use, at most its CPU quota; more threads than cores are allowed. If there are enough cores, each
- * worker is pinned to its own physical core, near the caller's present one, and SMT siblings stay free. Workers run
- * with the default floating-point environment and receive no asynchronous signals. If a thread cannot be started, all
- * are ended and the result is WHIT_ERROR_MEMORY. */
+ * the process may use, at most its CPU quota; more threads than cores are allowed, up to WHIT_POOL_THREADS_MAX. If
+ * there are enough cores, each worker is pinned to its own physical core, near the caller's present one, and SMT
+ * siblings stay free. Workers run with the default floating-point environment and receive no asynchronous signals. If a
+ * thread cannot be started, all are ended and the result is WHIT_ERROR_MEMORY. */
 whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool, whit_error *error);
 /* Opens a pool of 1 to topology->n_cores threads as if the machine had this topology and the caller ran on the core of
  * logical processor `callers_core`. Pinning to a processor that does not exist has no effect. */
@@ -33,9 +33,9 @@ whit_status whit_pool_open_on(uint32_t n_threads, const whit_topology *topology,
                               const whit_allocator *allocator, whit_pool **pool, whit_error *error);
 /* Returns the number of threads, including the caller; 1 for NULL. */
 uint32_t whit_pool_size(const whit_pool *pool);
-/* If the calling thread runs on a worker's core, moves it to the core that is reserved for the caller. The scheduler
- * would leave both threads on one core while other threads keep the remaining cores busy, and every job would take
- * twice its time. */
+/* If the pool is pinned and the calling thread runs on a worker's core, moves it to the core that is reserved for the
+ * caller. The scheduler would leave both threads on one core while other threads keep the remaining cores busy, and
+ * every job would take twice its time. */
 void whit_pool_part_caller(const whit_pool *pool);
 /* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or several chunks per
  * call, and returns when all items are done; everything that fn wrote is then visible to the caller. fn must not call

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- order ---------------------------------------------------------------------------------- */
+/* ---- order of the cores --------------------------------------------------------------------- */
 
 static int compare_cores(const void *a, const void *b)
 {
@@ -43,8 +43,8 @@ void whit_topology_turn(whit_topology *t, unsigned core_processor)
     uint32_t first = 0;
     while (first < t->n_cores && t->cores[first].processor != core_processor) first++;
     if (first == t->n_cores) return;
-    /* Each number is replaced by its distance, modulo the count, from the first core's number: sorting then gives the
-     * required order. */
+    /* Each number is replaced by its distance, modulo the count, from the number of the given core: sorting then gives
+     * the required order. */
     const whit_topology_core from = t->cores[first];
     const uint32_t n_package = t->n_packages, n_node = t->n_nodes, n_cluster = t->n_clusters;
     for (uint32_t i = 0; i < t->n_cores; i++) {

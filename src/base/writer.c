@@ -325,8 +325,8 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Gives the file without a name its name: directly if no file has this name, else through a temporary name, because
- * only rename() replaces a file. */
+/* Gives the file without a name its name: directly if no file has this name; else fails if is_new, or goes through a
+ * temporary name, because only rename() replaces a file. */
 static int name_it(whit_writer *writer)
 {
     char self[64];

@@ -55,7 +55,7 @@ static bool take_typed(HANDLE console)
             if (is_held) records[i--].Event.KeyEvent.wRepeatCount--;
             typed.end += length;
             if (sizeof typed.text - typed.end < 2 * WHIT_CONSOLE_KEY_BYTES)
-                break; /* further repeats of a held key are dropped */
+                break; /* drops the remaining repeats of a held key, and the records after them */
         }
         CloseHandle(output);
     }

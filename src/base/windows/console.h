@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-/* The bytes of one record are an escape sequence of xterm, or a UTF-8 character that Escape may precede. */
+/* Maximum number of bytes that one record becomes: an escape sequence of xterm, or a UTF-8 character that Escape may
+ * precede. */
 #define WHIT_CONSOLE_KEY_BYTES 24
 
 /* Writes the bytes that xterm would send for a record of the console's input; returns their number, 0 for a record

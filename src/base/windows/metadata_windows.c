@@ -3,7 +3,7 @@
 
 bool whit_copy_metadata(int from, int to)
 {
-    /* Nothing is copied: like every new file, the new file inherits owner and access list from its folder. */
+    /* Copies no metadata: like every new file, the new file inherits owner and access list from its folder. */
     (void)from, (void)to;
     return true;
 }

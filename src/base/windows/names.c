@@ -6,7 +6,7 @@
 
 #include "base/path.h"
 
-/* ---- about a file --------------------------------------------------------------------------- */
+/* ---- attributes of a file ------------------------------------------------------------------- */
 
 static struct timespec time_of(FILETIME when)
 {
@@ -301,7 +301,7 @@ struct whit_posix_dir {
     bool has_next;
     WIN32_FIND_DATAW found;
     struct dirent entry;
-    int fd; /* descriptor of the folder; -1 until dirfd needs it */
+    int fd; /* descriptor that fdopendir got or dirfd opened; else -1 */
     char path[];
 };
 

@@ -81,7 +81,8 @@ static WORD attributes_now(void)
     return (WORD)(colors | (painter.underline ? COMMON_LVB_UNDERSCORE : 0));
 }
 
-/* Parses the extended colour that begins at numbers[i]; returns the number of its numbers after numbers[i]. */
+/* Parses the extended colour (38 or 48, then 5 and a number of xterm's 256 colours, or 2 and red, green, blue) that
+ * begins at numbers[i]; returns how many numbers it has after numbers[i]. */
 static size_t take_color(const int *numbers, size_t n, size_t i, int *color)
 {
     if (i + 4 < n && numbers[i + 1] == 2) {

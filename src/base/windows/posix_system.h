@@ -53,7 +53,7 @@ struct rusage {
 enum { RUSAGE_SELF = 0 };
 int getrusage(int who, struct rusage *usage);
 
-/* ---- signals: Ctrl-C and the end of the console are SIGINT and SIGTERM; others never come --------- */
+/* ---- signals: SIGINT for Ctrl-C, SIGTERM for the console's end, SIGWINCH for its new size --------- */
 
 #undef SIGHUP
 #define SIGHUP 1
@@ -150,7 +150,8 @@ struct pollfd {
 };
 typedef unsigned long nfds_t;
 enum { POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32 };
-/* Waits until a descriptor of a file, pipe or console (not a socket) is ready; files are always ready. */
+/* Waits until a descriptor of a file, pipe or console (not a socket) is ready; files, and all descriptors for writing,
+ * are always ready. */
 int whit_posix_poll(struct pollfd *wanted, nfds_t n, int timeout_ms);
 #define poll whit_posix_poll
 

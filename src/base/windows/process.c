@@ -19,7 +19,8 @@ typedef struct variable {
 static variable *variables;
 static pthread_mutex_t variables_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* POSIX names of environment variables for folders, and the Windows variables whose values replace them. */
+/* POSIX names of environment variables for folders, and the Windows variables whose values are used if the POSIX ones
+ * are not set. */
 static const struct {
     const char *name, *windows;
     bool is_path;

@@ -10,9 +10,8 @@ typedef struct whit_run_line {
     const char *folder;             /* initial working folder */
     const char *home;               /* value of the command's HOME, USERPROFILE, TEMP and TMP */
     const char *const *environment; /* further variables "NAME=VALUE", ending with NULL; may be NULL */
-    uint32_t wall_s, n_processes;   /* limits of the run time in seconds, and of the number of simultaneous
-                                     * processes */
-    uint64_t process_bytes;         /* limit of each process's memory */
+    uint32_t wall_s, n_processes;   /* limit of the run time in seconds; limit of simultaneous processes, 0: no limit */
+    uint64_t process_bytes;         /* limit of each process's memory; 0: no limit */
     uint64_t output_bytes;          /* limit of the stored output; further output is discarded */
     const volatile bool *cancel;    /* the command is ended when this flag becomes true; NULL: no flag */
 } whit_run_line;
@@ -24,9 +23,9 @@ typedef struct whit_run_line_result {
     whit_buf output; /* stdout and stderr of the command, mixed in the order of arrival */
 } whit_run_line_result;
 
-/* Runs a command line to its end with an empty stdin and only the variables of `command` and of the system's folders;
- * then ends all processes that it has started. Errors: argument (text that is not UTF-8, or more than one line), io,
- * memory. A command that fails is not an error. */
+/* Runs a command line to its end, or until a limit or `cancel` ends it, with an empty stdin and only the variables of
+ * `command` and of the system's folders; then ends all processes that it has started. Errors: argument (text that is
+ * not UTF-8, too long, or more than one line), io, memory. A command that fails is not an error. */
 whit_status whit_run_line_wait(const whit_run_line *command, whit_run_line_result *result, whit_error *error);
 
 #endif

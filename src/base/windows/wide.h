@@ -10,10 +10,12 @@
 
 enum { WHIT_WIDE_MAX = 4200 }; /* UTF-16 units of a path, including its prefix and its zero */
 
-/* Converts a path to UTF-16; a long path gets the prefix that lifts Windows' limit of 260 units. The result is false,
- * with errno, if the path is too long or not UTF-8. */
+/* Converts a path to UTF-16 with "\" as separator, /dev/null and /dev/tty to their names in Windows; a long path gets
+ * the prefix that lifts Windows' limit of 260 units. The result is false, with errno, if the path is empty, too long or
+ * not UTF-8. */
 bool whit_wide_path(const char *path, wchar_t wide[WHIT_WIDE_MAX]);
-/* Converts `wide` to UTF-8, and "\" to "/" if is_path; false, with errno, if `text` is too small. */
+/* Converts `wide` to UTF-8; if is_path, also "\" to "/", without the prefix of a long path. The result is false, with
+ * errno, if `text` is too small. */
 bool whit_wide_text(const wchar_t *wide, bool is_path, char *text, size_t text_bytes);
 /* Writes the full path of the system's cmd.exe, because CreateProcess would search for a bare name first in the working
  * folder, which may be untrusted. The result is false, with GetLastError, on failure. */
