@@ -12,7 +12,7 @@
 
 typedef enum whit_acts_kind {
     WHIT_ACTS_F32 = 0, /* floats, not quantised */
-    WHIT_ACTS_I8 = 1,  /* int8 with one scale per token or per group of columns */
+    WHIT_ACTS_I8 = 1,  /* int8 with one scale per token or per group of columns, or a fixed scale */
     WHIT_ACTS_Q2 = 2,  /* {-2, -1, 1, 2} in two bit planes, for products with the codecs b1 and q2 */
     WHIT_ACTS_COUNT
 } whit_acts_kind;
@@ -40,8 +40,9 @@ typedef struct whit_acts {
     int32_t *sums;    /* (n_tokens, n_steps): sum of q in the step */
 } whit_acts;
 
-/* Returns the form of activations for a tensor: f32 for float codecs; int8 per token for WHIT_TENSOR_ACT_TOKEN; int8
- * with the fixed input scale if the tensor has one; otherwise the session's type `act`. Groups have the weight's group
+/* Returns the form of activations for a tensor; the first of these rules that applies: f32 for float codecs; quaternary
+ * for b1 and q2 if `act`, the session's type, is WHIT_ACT_Q2; int8 per token for WHIT_TENSOR_ACT_TOKEN; int8 with the
+ * fixed input scale if the tensor has one; f32 if `act` is WHIT_ACT_F32; int8 in groups. Groups have the weight's group
  * size, at least 32 and at most 128 (128 if the weight has no groups, or has superblocks). */
 whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act);
 /* Returns the form of quaternary activations for a b1 or q2 tensor, whose product needs only bit operations; groups are

@@ -76,7 +76,7 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
             n_lines = (uint64_t)(type->n_cols / 256) * (13 + g.block_lines);
             if (rest) n_lines += (rest <= 128 ? 7 : 13) + g.block_lines;
         } else if (whit_scale_in_superblocks(type->scale_type)) {
-            /* a line of factors, then lines of bytes or nibbles */
+            /* a line of factors, then lines of bytes or nibbles, then lines of high index bits of a codebook */
             g.block_groups = WHIT_SUPER_COLS / type->group;
             uint32_t nibbles = type->scale_type == WHIT_SCALE_ODD4 ? 1 : 2 * g.field_bytes;
             g.block_lines = 1 + (uint32_t)ceil_div(g.block_groups * nibbles, 8);

@@ -58,14 +58,14 @@ typedef struct whit_geometry {
 
 whit_geometry whit_codec_geometry(const whit_tensor_type *type);
 
-/* Computes the length of a part, which is 0 if the type does not have the part; returns false if the length
- * overflows. */
+/* Computes the length of a part, which is 0 for corrections and if the type does not have the part; returns false if
+ * the length overflows. */
 bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_t *bytes);
 /* Returns tiles [tile_begin, tile_end) of a tensor with WHIT_LAYOUT_TILE16 as a separate tensor that refers to the same
  * memory and has no corrections. */
 whit_tensor whit_codec_tiles(const whit_tensor *tensor, uint32_t tile_begin, uint32_t tile_end);
-/* Computes the total length of all parts, including padding and scales, which the statistic body_bits_per_weight uses;
- * returns false if the length overflows. */
+/* Computes the total length of all parts except corrections, including padding and scales; returns false if the length
+ * overflows. */
 bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes);
 
 /* Returns the number of bytes of all parts of a tensor, corrections included. */
@@ -140,7 +140,7 @@ typedef struct whit_rows {
 
 /* Packs n rows of content as rows [row_begin, row_begin + n) of the parts, with padding. row_begin is a multiple of 16,
  * and so is n unless the range ends with the last row. f16 fields are rounded to nearest. Returns WHIT_ERROR_ARGUMENT
- * if a code is outside the codec's range. */
+ * if the range breaks these rules, or the codec cannot store a code (or, with a codebook, eight codes together). */
 whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n, const whit_rows *rows,
                             uint8_t *const part[WHIT_PART_COUNT], whit_error *error);
 /* Unpacks rows [row_begin, row_begin + n), which may be any range: the inverse of whit_codec_pack. Members of `rows`

@@ -12,8 +12,8 @@
  * bits have lines of low bits, then lines of top bits; for i8s the codes are the high nibbles, 0 to 15. Codecs with a
  * codebook are not supported. */
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes);
-/* Unpacks one row's dword of a line to the codes of the line's columns; for b1 and q2 to bits 0 or 1. Codecs with a
- * codebook or with top bits, whose periods have several lines, are not supported. */
+/* Unpacks one row's dword of a line to the codes of the line's columns; for b1 and q2 to bits 0 or 1, for i8s to high
+ * nibbles. Codecs with a codebook or with top bits, whose periods have several lines, are not supported. */
 void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);
 /* Unpacks one row of a period of a codec with top bits, whose dwords are WHIT_LINE_BYTES apart, to 32 codes. */
 void whit_dwords_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);

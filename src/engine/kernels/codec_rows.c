@@ -351,7 +351,7 @@ static void values_of(const whit_tensor_type *type, const int8_t *codes, uint32_
     }
 }
 
-/* Returns field f of a group from content whose scales are bytes. */
+/* Returns field f of a group from content whose scales are bytes, except WHIT_SCALE_U8. */
 static float content_field(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *row, uint32_t group,
                            uint32_t f)
 {

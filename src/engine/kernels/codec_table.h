@@ -15,10 +15,12 @@ typedef struct whit_codec_info {
     /* lines per period: 1 for most codecs; 2 for q2 (one per plane) and codebooks; more with top bits */
     uint8_t lines;
     uint8_t elem_bytes;     /* bytes of an element of a float codec, else 0 */
-    uint8_t bits;           /* bits of a code's field in a line */
+    uint8_t bits;           /* bits of a code's field in a line; of t5: of a digit when unpacked; of i8s: of a code; of
+                             * a codebook: of the low part of an index */
     uint8_t canonical_bits; /* bits per code in the canonical row */
-    int16_t bias;           /* kernels multiply unsigned numbers u = code + bias */
-    uint8_t largest;        /* largest value of u */
+    int16_t bias;           /* kernels multiply unsigned numbers u = code + bias; is_sign and group_levels have another
+                             * u */
+    uint8_t largest;        /* upper bound of u for any bit pattern */
     bool is_sign;           /* u is 0 or 1, and code = 2 u - bias */
     uint8_t planes;         /* number of sums per product: 2 for q2, else 1 */
     int8_t code_min, code_max;

@@ -136,7 +136,8 @@ static inline whit_tensor whit_without_corrections(const whit_tensor *w)
     return codes;
 }
 
-/* Returns whether a type may have corrections: matrices of t2, t5, b1, q2 and l2. */
+/* Returns whether a type may have corrections: tiled matrices of t2, t5, b1, q2 and l2 without
+ * WHIT_TENSOR_ACT_FIXED. */
 bool whit_may_be_corrected(const whit_tensor_type *type);
 /* Checks the lengths of the corrections' parts against the type and the parts' heads. Returns NULL if they are valid,
  * else an error text. */

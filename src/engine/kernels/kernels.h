@@ -46,7 +46,7 @@ typedef struct whit_matmul_kernel {
     /* range of the number of tokens for which the kernel is selected; it is correct for any number */
     uint32_t min_tokens, max_tokens;
     bool (*accepts)(const whit_tensor_type *type, const whit_acts_spec *spec);
-    /* Returns the number of bytes of scratch that each thread needs; NULL: none. */
+    /* Returns the number of bytes of scratch that each thread needs; NULL: the kernel needs no scratch. */
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens);
     /* Returns how many of n_tokens tokens one call should process; NULL: all of them. */
     uint32_t (*slice_tokens)(const whit_tensor_type *type, uint32_t n_tokens);
@@ -234,7 +234,7 @@ typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t 
 #define WHIT_PROBE_BYTES        (32 * WHIT_PROBE_COLS) /* size of w, and size of x */
 #define WHIT_PROBE_MACS_A_ROUND (32 * 32 * WHIT_PROBE_COLS)
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- the table of kernels ------------------------------------------------------------------- */
 
 typedef struct whit_kernels {
     whit_isa isa;         /* level in use: the machine's level, or a lower cap */
@@ -243,7 +243,8 @@ typedef struct whit_kernels {
     uint32_t screen_rows; /* largest number of tokens for which screening an output head is faster than the full
                            * product */
     uint32_t kv_queries;  /* preferred number of queries per call of kv_attend, which share one read of a block */
-    bool kv_converts_f16; /* kv_attend_f16 converts blocks to integers and needs whit_kv_group.converted */
+    bool kv_converts_f16; /* for many queries kv_attend_f16 converts blocks to integers if it gets
+                           * whit_kv_group.converted (else it is slower) */
     whit_quantise_fn *quantise;
     whit_rms_norm_fn *rms_norm;
     whit_layer_norm_fn *layer_norm;
@@ -392,10 +393,10 @@ void whit_route_token(const whit_router *router, const float *logits, float *sco
 /* Returns a bound for one token's screened logits: bound * |scale of a row| is eight standard errors of the row's
  * screened logit, if low nibbles are uniform in 0..15 (variance 21.25). */
 float whit_screen_bound(const whit_acts *x, uint32_t token);
-/* Makes the n_best largest of one token's logits exact. `logits` (n_rows) are screened on entry. Computes the exact
- * logits of the n_best rows with the largest screened logits, then of every row that may exceed the least of these.
- * Writes the rows with exact logits to `rows` (n_rows) and returns their number. The other logits stay screened, below
- * the n_best-th exact one. */
+/* Makes the n_best largest of one token's logits exact; n_best above n_rows or WHIT_SCREEN_MAX_BEST counts as that
+ * limit. `logits` (n_rows) are screened on entry. Computes the exact logits of the n_best rows with the largest
+ * screened logits, then of every row that may exceed the least of these. Writes the rows with exact logits to `rows`
+ * (n_rows) and returns their number. The other logits stay screened, below the n_best-th exact one. */
 uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x, uint32_t token,
                             uint32_t n_best, float *logits, uint32_t *rows);
 

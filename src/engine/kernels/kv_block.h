@@ -25,7 +25,8 @@
 #define WHIT_KV_BLOCK_TOKENS 64
 #define WHIT_KV_MAX_HEAD_DIM 1024
 
-/* f16: largest integer of a quantised query, so that sums of 512 products with keys (up to 2047) fit int32. */
+/* f16: largest integer of a quantised query with up to 512 dimensions (whit_kv_query_max), so that sums of 512 products
+ * with keys (up to 2047) fit int32. */
 #define WHIT_KV_QUERY_MAX 2047.0f
 /* f16, i8: largest integer of a quantised probability. For f16 the sum of these integers is at most about 64 times this
  * bound (WHIT_KV_PROB_FRACTION), so that sums of products with values of up to 2047 fit int32. */
@@ -168,8 +169,8 @@ typedef struct whit_kv_span {
 } whit_kv_span;
 
 /* Returns the number of floats of a partial, which is attention over part of the positions before the division by the
- * softmax's sum: out (head_dim), then maximum of the scores and sum. A sum of 0 means that it covers no position and
- * `out` is undefined. */
+ * softmax's sum: out (head_dim), then maximum of the scores and sum, padded to a multiple of 16. A sum of 0 means that
+ * it covers no position and `out` is undefined. */
 static inline size_t whit_kv_partial_elems(uint32_t head_dim)
 {
     return whit_round_up((size_t)head_dim + 2, 16);

@@ -43,8 +43,9 @@ static inline uint32_t whit_kv_key_bits(whit_kv_type kv)
 {
     return kv == WHIT_KV_K4V2 ? 4 : 2;
 }
-/* Returns whether keys are rotated back to the first position of their block before packing. Keys of four bits are as
- * accurate without rotation, unless the model has a key bias, which RoPE spreads over the channels. */
+/* Returns whether keys are rotated back to the first position of their block before packing: keys of two bits always,
+ * keys of bitmap caches never. Keys of four bits are as accurate without rotation, unless the model has a key bias,
+ * which RoPE spreads over the channels. */
 static inline bool whit_kv_turns_keys(whit_kv_type kv, bool has_key_bias)
 {
     return kv == WHIT_KV_K2V2 || (kv == WHIT_KV_K4V2 && has_key_bias);

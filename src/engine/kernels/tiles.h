@@ -30,7 +30,7 @@ typedef struct tiles {
     uint32_t n_fields;
     uint32_t group_shift; /* column k is in group k >> group_shift (group sizes are powers of two); 31 without
                            * groups */
-    uint32_t scale_bytes; /* bytes of a block's scales, which precede its lines of codes */
+    uint32_t scale_bytes; /* bytes of a block's scales, which precede its lines of codes (t5: follow them) */
     uint32_t block_cols;  /* columns of a block, which is a set of groups with its scales; 0 if scales are not
                            * interleaved */
     uint32_t block_bytes; /* bytes of a block: scales and lines of codes */
@@ -71,7 +71,7 @@ static inline tiles tiles_of(const whit_tensor *w)
 }
 
 /* Address of the lines that contain a group's fields, and index of the group's first field among a row's fields there.
- * If a group has one byte, the byte's index is first / n_fields. */
+ * If a group has bytes or a nibble instead, first / n_fields is the group's index in its block. */
 typedef struct group_fields {
     const uint8_t *lines;
     uint32_t first;
@@ -85,8 +85,9 @@ static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, 
     return (group_fields){lines, place * m->n_fields};
 }
 
-/* Returns whether every step of the activations ends at the end of a line. Steps of t5 without group scales do not,
- * because 20 columns, the columns of a line, divide no step; i8s is unpacked 128 columns at a time. */
+/* Returns whether kernels that multiply lines directly may be used: every step of the activations ends at the end of a
+ * line, and scales are not in superblocks. Steps of t5 without group scales do not end there unless a step is the whole
+ * row, because 20 columns, the columns of a line, divide no step; i8s is unpacked 128 columns at a time. */
 static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
     if (whit_scale_in_superblocks(type->scale_type)) return false; /* scales in superblocks have separate kernels */

@@ -10,8 +10,8 @@
 #define AMAX_MIN 0x1p-100f
 /* Lower limit of a token's largest magnitude if it has one scale, as in Hugging Face's code. */
 #define TOKEN_AMAX_MIN 1e-5f
-/* For a normal distribution the best step d of the levels d and 2 d is 0.65 sigma, and the mean of |x| is 0.798 sigma;
- * this is their quotient. */
+/* For a normal distribution the best step d of the levels d and 2 d is about 0.65 sigma, and the mean of |x| is 0.798
+ * sigma; this is their rounded quotient. */
 #define Q2_STEP_OF_MEAN 0.8125f
 
 static int8_t code_of(float product)

@@ -45,7 +45,7 @@ void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t tile
 }
 
 /* Unpacks columns [k, k + n) of a row, eight at a time from four bytes of high nibbles and four of low nibbles. k is a
- * multiple of 8, and n is rounded up to one. */
+ * multiple of 8, and n is rounded up to a multiple of 8. */
 static void row_codes(const uint8_t *high, const uint8_t *low, uint32_t k, uint32_t n, int8_t *codes)
 {
     const uint32_t nibbles = 0x0F0F0F0F, signs = 0x80808080; /* code = u8 - 128 as int8, which flips the highest bit */

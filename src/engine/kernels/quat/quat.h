@@ -11,7 +11,7 @@
  * WHIT_CPU; NULL: no cap). Returns WHIT_ERROR_ARGUMENT if `cap` is not the name of a level. */
 whit_status whit_quat_select(const whit_cpu *cpu, const char *cap, whit_quat_kernels *kernels, whit_error *error);
 
-/* ---- the described form: a table of two bytes, four lanes in each ----------------------------- */
+/* ---- operations by a table that two bytes of four lanes each index ---------------------------- */
 
 /* Computes the table of sums of two bytes with four lanes each: the entry at a * 256 + b is the byte of the sums. A
  * byte has four signs in its low nibble and four extras in its high nibble. */

@@ -368,7 +368,7 @@ INLINE void finish_values_f16(const pass *t, workspace *own, uint32_t i, const t
     for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) put_values(t, own, r, out, sum_of_digits(sums, r));
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- attention over a group ----------------------------------------------------------------- */
 
 static bool takes(uint32_t n, uint32_t head_dim)
 {

@@ -50,7 +50,8 @@ INLINE void unpack_chunk(const int codec, const t5_tables *t5, const tiles *m, u
         unpack_lines(codec, t5, m->codes + tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES, n, out);
 }
 
-/* Multiplies tile i of a chunk of quads, if the matrix has these columns. */
+/* Adds the product of tile i of a chunk of quads and its 64 columns of activations to tile register c, if the chunk has
+ * a tile i. */
 #define STEP(i, c, a, b)                                                                                               \
     if (i < n_b) {                                                                                                     \
         AMX_LOAD(amx, b, quads + (i)*AMX_ROWS * AMX_ROW_BYTES, AMX_ROW_BYTES);                                         \

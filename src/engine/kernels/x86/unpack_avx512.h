@@ -109,7 +109,8 @@ INLINE void unpack_period(const int codec, const uint8_t *from, uint8_t *out, si
     for (int j = 0; j < 8; j++) _mm512_storeu_si512(out + (size_t)j * stride, quad_of_period(codec, lines, j));
 }
 
-/* Unpacks one line of any codec except i8s, whose low nibbles are in another part. */
+/* Unpacks one line of t5, or of a codec whose fields are the numbers u, except i8s, whose low nibbles are in another
+ * part. */
 INLINE void unpack_line(const int codec, __m512i line, uint8_t *out, size_t stride)
 {
     if (codec == WHIT_CODEC_T5)

@@ -9,7 +9,7 @@
 #include "kernels/wide/kv_store.inc"
 #include "kernels/wide/attention_bitmap.inc"
 
-/* Defines a second version of the bitmap kernels, which counts bits with VPOPCNTDQ. */
+/* Configures a second version of kv_attend_bitmap, which counts bits with VPOPCNTDQ. */
 #define WIDE_POPCOUNT(op) whit_##op##_avx512popcount
 #define COUNTED(name)     name##_popcount
 #define COUNT_TARGET      __attribute__((target("avx512vpopcntdq")))
