@@ -89,7 +89,8 @@ whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, 
 bool whit_write_all(int fd, const void *data, size_t size_bytes);
 
 /* Copies the metadata of one open file to another: owner, group, mode and extended attributes, which include access
- * lists. The result is false if some of it cannot be copied: then the caller must overwrite the old file in place. */
+ * lists. The result is false if some of it cannot be copied: then the caller must overwrite the old file in place. On
+ * Windows nothing is copied, and the result is true. */
 bool whit_copy_metadata(int from, int to);
 /* Overwrites a regular file in place, so that it keeps its hard links and attributes; a symbolic link is an error. Disk
  * space for a longer content is reserved first; a crash leaves a mixture of old and new content, so the caller must

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Returns whether a path is absolute: "/x", on Windows also "C:/x". */
+/* Returns whether a path is absolute: "/x", on Windows also "\x", "C:/x" and "C:\x". */
 bool whit_path_is_absolute(const char *path);
 /* Returns whether a path in the program's form is relative, so that it can be appended to a folder's path. On Windows
  * the result is false for paths with "\" or ":", which contain a drive, a stream or another separator, and if a name in

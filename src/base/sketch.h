@@ -19,7 +19,7 @@ enum { WHIT_SKETCH_SHINGLE_BYTES = 48, WHIT_SKETCH_HASHES_MAX = 512 };
 
 /* A zero-initialised sketch is empty. Its size is fixed, so it needs no allocation. */
 typedef struct whit_sketch {
-    uint64_t hashes[2 * WHIT_SKETCH_HASHES_MAX]; /* the smallest hashes so far, and newer ones */
+    uint64_t hashes[2 * WHIT_SKETCH_HASHES_MAX]; /* the smallest hashes at the last sorting, and hashes added since */
     size_t n;
     bool is_full;   /* at least WHIT_SKETCH_HASHES_MAX hashes were found; those above `limit` are left out */
     uint64_t limit; /* if is_full: the largest hash of the sketch */

@@ -11,9 +11,9 @@
 
 /* ---- process, memory, terminal -------------------------------------------------------------- */
 
-/* Prepares the process and is called first in main: arguments become UTF-8, standard streams binary, a console shows
- * UTF-8 and colours, and no file can get the number of a standard stream that is closed. On Windows *argv is replaced
- * by the arguments in UTF-8. */
+/* Prepares the process and is called first in main. On Windows *argv is replaced by the arguments in UTF-8, standard
+ * streams become binary, and a console shows UTF-8 and colours. On other systems no file can then get the number of a
+ * standard stream that is closed. */
 void whit_system_begin(int *argc, char ***argv);
 /* Allocates size_bytes, a multiple of alignment_bytes (a power of two), with this alignment; NULL if memory runs
  * out. */

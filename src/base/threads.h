@@ -37,9 +37,10 @@ uint32_t whit_pool_size(const whit_pool *pool);
  * caller. The scheduler would leave both threads on one core while other threads keep the remaining cores busy, and
  * every job would take twice its time. */
 void whit_pool_part_caller(const whit_pool *pool);
-/* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or several chunks per
- * call, and returns when all items are done; everything that fn wrote is then visible to the caller. fn must not call
- * it with the same pool. With pool NULL the caller processes all items. */
+/* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread; more items if there would be
+ * more than 65,535 chunks), one or several chunks per call, and returns when all items are done; everything that fn
+ * wrote is then visible to the caller. fn must not call whit_pool_run with the same pool. With pool NULL the caller
+ * processes all items. */
 void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items, uint32_t chunk);
 
 /* Processes one item of a job that can fail. */

@@ -12,7 +12,7 @@
 #define ENABLE_VIRTUAL_TERMINAL_PROCESSING 4
 #endif
 
-/* ---- the program ---------------------------------------------------------------------------- */
+/* ---- start of the process, paths, memory ---------------------------------------------------- */
 
 static UINT console_before;
 
