@@ -139,8 +139,8 @@ static inline whit_tensor whit_without_corrections(const whit_tensor *w)
 /* Returns whether a type may have corrections: tiled matrices of t2, t5, b1, q2 and l2 without
  * WHIT_TENSOR_ACT_FIXED. */
 bool whit_may_be_corrected(const whit_tensor_type *type);
-/* Checks the lengths of the corrections' parts against the type and the parts' heads. Returns NULL if they are valid,
- * else an error text. */
+/* Checks that the type may have the tensor's corrections, and the lengths of their parts against the type and the
+ * parts' heads. Returns NULL if they are valid or absent, else an error text. */
 const char *whit_corrections_fault(const whit_tensor *w);
 
 /* Adds the corrections of row `row` to its values (n_cols), in this order: value + sign * scale on the plane's columns;

@@ -54,7 +54,7 @@ typedef struct whit_matmul_kernel {
      * tables. */
     void (*prepare)(const whit_acts *x, void *scratch);
     whit_matmul_fn *run;
-    /* Variants with the same scratch; NULL: the kernel has no such variant. */
+    /* Variants of `run` with the same scratch; NULL: the kernel has no such variant. */
     whit_matmul_fn *run_added; /* adds to y instead of overwriting it */
     whit_matmul_gated_fn *run_gated;
 } whit_matmul_kernel;
@@ -292,8 +292,9 @@ typedef struct whit_kernels {
  * variable WHIT_CPU; NULL or "": no cap). Returns WHIT_ERROR_ARGUMENT if `cap` is not the name of a level. */
 whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kernels *kernels, whit_error *error);
 
-/* Returns the matrix kernel for a tensor, its activations and a number of tokens. The result is never NULL for a type
- * with WHIT_LAYOUT_TILE16, because the generic kernels accept all of them. */
+/* Returns the matrix kernel for a tensor, its activations and a number of tokens, at least 1. The generic kernels
+ * accept every type with WHIT_LAYOUT_TILE16, float codecs only with f32 activations; in other cases the result may be
+ * NULL. */
 const whit_matmul_kernel *whit_matmul_find(const whit_kernels *kernels, const whit_tensor_type *type,
                                            const whit_acts_spec *spec, uint32_t n_tokens);
 

@@ -341,7 +341,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         2 * sizeof(float) * BLOCK_TOKENS * n_steps;
 }
 
-/* Returns whether the activations are int8 and their steps consist of whole slices of 64 columns. */
+/* Returns whether the activations are int8 and their steps consist of whole slices of 64 columns or are whole rows. */
 static bool accepts_steps(const whit_acts_spec *spec)
 {
     return spec->kind == WHIT_ACTS_I8 && spec->step % 64 == 0;

@@ -24,7 +24,8 @@
 enum { TABLE_BYTES = 32, LINE_TABLES = 8, LINE_TABLE_BYTES = LINE_TABLES * TABLE_BYTES };
 enum { TILES_MAX = 2, WORD_LINES = 4, LOOKUP_EXCESS = 1024 };
 
-/* A line is prefetched twice: at the near distance from L2, and from memory as a line of the next two tiles. */
+/* A line is prefetched twice: at the far distance from memory into L2 (with two tiles, from later tiles), at the near
+ * distance from L2 into L1. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
 static inline uint32_t plane_lines(uint32_t n_cols)

@@ -27,8 +27,8 @@
 enum { HALF_BYTES = 128, LINE_TABLE_BYTES = 2 * HALF_BYTES };
 enum { TOKENS_MAX = 2, TILES_MAX = 2 };
 
-/* A line is prefetched twice: at the far distance from memory into L2 (with two tiles, from the next two tiles), at the
- * near distance from L2 into L1. */
+/* A line is prefetched twice: at the far distance from memory into L2 (with two tiles, from later tiles), at the near
+ * distance from L2 into L1. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
 /* A token's initial sums, one per step, and the tables of its lines. */
