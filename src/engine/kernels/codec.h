@@ -26,7 +26,7 @@
 #define WHIT_MAX_COLS   65536 /* 255 * 128 * 65,536 < 2^31, so that sums of products of any codec fit int32 */
 #define WHIT_MAX_FIELDS 3     /* largest number of fields of a scale group: a, b and offset */
 #define WHIT_SUPER_COLS 256   /* columns that share the factors of WHIT_SCALE_K4, K8, ODD4 and K16 */
-/* columns of a superblock whose products are summed as integers, including the integer scales */
+/* columns, half a superblock, over which products times the groups' integer scales are summed as integers */
 #define WHIT_SUPER_ACTS 128
 /* Columns that are unpacked at once; a multiple of every codec's period of lines and of every group size. */
 #define WHIT_CHUNK_COLS 1280

@@ -17,7 +17,7 @@
 #include "kernels/x86/unpack_avx512.h"
 
 enum { CACHED_BYTES = 768 * 1024 };
-/* Outputs of more bytes than this are written by non-temporal stores. */
+/* Outputs of more bytes than this are written by non-temporal stores, unless products are added to old outputs. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
 
 /* State of a call. A slot is an unpacked tile: slot i is tile first_tile + i. With a gate, slot 2 i is tile first_tile

@@ -23,7 +23,7 @@
 enum { STEP_COLS = 64 };
 /* Number of bytes of lines that stay in L2 while they are multiplied by all tokens. */
 enum { PANEL_BYTES = 1024 * 1024 };
-/* Outputs of more bytes than this are written by non-temporal stores. */
+/* Outputs of more bytes than this are written by non-temporal stores, unless products are added to old outputs. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
 /* Number of tokens per call (slice_tokens), so that a core reads only activations that it computed itself; used if
  * these have at most PART_BYTES, so that they fit into L2, and outputs are not streamed. */
