@@ -119,7 +119,7 @@ typedef bool whit_all_finite_fn(const float *x, uint32_t n);
 /* ---- attention, one kernel per type of cache ------------------------------------------------ */
 
 /* Writes keys and values (n, stride) of one KV head into `block`, for n consecutive positions that begin at `slot`
- * (position mod 64); slot + n <= 64. */
+ * (position mod 64); slot + n <= 64. kv_append_packed first rotates the values (kernels/hadamard.h). */
 typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t n, uint32_t head_dim, const float *keys,
                                const float *values, size_t stride);
 /* Converts queries (n, q_stride) to the form that attention reads: out (n, whit_kv_query_bytes). */
@@ -141,7 +141,8 @@ typedef void whit_kv_pack_fn(const void *open, uint32_t head_dim, const whit_kv_
 /* Merges n partials `from` of a later group into the n partials `into` of earlier groups. A partial with sum 0 covers
  * no position. */
 typedef void whit_kv_merge_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
-/* Computes the result of attention from a partial: out[d] = partial[d] / sum, for head_dim elements. */
+/* Computes the result of attention from a partial: out[d] = partial[d] / sum, for head_dim elements. kv_finish_packed
+ * then rotates the result back. */
 typedef void whit_kv_finish_fn(const float *partial, uint32_t head_dim, float *out);
 
 /* ---- the screened head ---------------------------------------------------------------------- */
