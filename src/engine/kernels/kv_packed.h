@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Defines the closed form of a block of the packed caches: keys and values of one KV head at 64 positions, in few bits.
- * While a block is open, and some time after, it is an f16 block (kv_block.h) whose values are rotated by a Hadamard
- * matrix (kernels/hadamard.h): all sums are in the rotated space, and one inverse transform per head follows.
+ * Defines the closed form of a block of the caches k4v2 and k2v2: keys and values of one KV head at 64 positions, in
+ * few bits. In these and in bitmap caches (kv_bitmap.h), a block is an f16 block (kv_block.h) while it is open, and
+ * some time after. Values are rotated by a Hadamard matrix (kernels/hadamard.h): all sums are in the rotated space, and
+ * one inverse transform per head follows.
  *
  *   keys         u32 (ceil(head_dim / c), 4, 16), c = 32 / bits channels per dword (k4v2 4 bits, k2v2 2): lane l
  *                of vector v is position 16 v + l; the code of channel i of a dword is at bit bits * i

@@ -8,7 +8,7 @@
 #include "base/status.h"
 
 /* Selects the fastest function of each kind that the CPU and `cap` allow (a level's name as in the environment variable
- * WHIT_CPU; NULL: no cap). Returns WHIT_ERROR_ARGUMENT if `cap` is not the name of a level. */
+ * WHIT_CPU; NULL or "": no cap). Returns WHIT_ERROR_ARGUMENT if `cap` is not the name of a level. */
 whit_status whit_quat_select(const whit_cpu *cpu, const char *cap, whit_quat_kernels *kernels, whit_error *error);
 
 /* ---- operations by a table that two bytes of four lanes each index ---------------------------- */
