@@ -2,8 +2,8 @@
  * Computes matrix products on one thread or partitioned over a pool, in one of three precisions.
  *
  * f32: OpenBLAS computes the products if it is installed, is not a sequential build, and WHIT_CPU is not `generic`;
- * otherwise plain loops do. OpenBLAS is loaded on first use, because linking it would start its threads in every program
- * that uses this library. It runs with one thread; the worker pool partitions the work instead.
+ * otherwise plain loops do. OpenBLAS is loaded on first use, because linking it would start its threads in every
+ * program that uses this library. It runs with one thread; the worker pool partitions the work instead.
  *
  * bf16: operands are rounded to bfloat16 and summed in f32, in the order of AMX's instruction or of AVX-512's
  * (gemm_bf16.h). Each order gives the same bits on every processor; a processor without the instruction is slower.
