@@ -130,6 +130,8 @@ struct termios {
     unsigned char c_cc[NCCS];
 };
 enum { ECHO = 8, ICANON = 2, ISIG = 1, IEXTEN = 0x8000, TCSANOW = 0, TCSADRAIN = 1, TCSAFLUSH = 2 };
+/* Flags that a console does not have: setting or clearing them changes nothing. */
+enum { ECHOE = 0, ECHOK = 0, ICRNL = 0, IGNCR = 0, INLCR = 0, OPOST = 0 };
 struct winsize {
     unsigned short ws_row, ws_col, ws_xpixel, ws_ypixel;
 };
