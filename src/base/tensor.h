@@ -104,7 +104,8 @@ typedef struct whit_tensor_type {
     uint32_t n_cols;
     float scale;   /* WHIT_SCALE_TENSOR: the scale (Q2: a); WHIT_SCALE_E4: a factor of all scales;
                     * WHIT_TENSOR_ACT_FIXED: scale of the input activations, or 0 */
-    float scale_b; /* Q2: b; WHIT_TENSOR_ACT_FIXED: scale of the outputs, or 0 if outputs are not rounded */
+    float scale_b; /* WHIT_SCALE_TENSOR with Q2: b; WHIT_TENSOR_ACT_FIXED: scale of the outputs, or 0 if outputs are
+                    * not rounded; otherwise 0 */
     float offset;
     uint32_t reserved; /* must be 0 */
 } whit_tensor_type;

@@ -77,7 +77,7 @@ static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
     size_t end = at;
     while (end < n_bytes && text[end] != '\n') end++;
     if (!place.line || !place.column || place.column > end - at + 1 || end - at > SHOWN_MAX) return;
-    char shown[SHOWN_MAX + 1], caret[SHOWN_MAX + 1];
+    char shown[SHOWN_MAX + 1], caret[SHOWN_MAX + 2]; /* the place may be after the end of the line */
     size_t n = 0;
     for (; at < end; at++) {
         bool is_plain = text[at] >= 32 && text[at] < 127;

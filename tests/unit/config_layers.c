@@ -165,9 +165,11 @@ static void nonsense_is_refused(void **state)
     refused(bad_kind, "layer 2 has the kind 2, but there are 2 kinds, counted from 0");
     refused(bad_mixer, "layer kind 0: its mixer is not known");
     refused(bad_rope, "layer kind 1: its RoPE table is missing");
-    refused(bad_dims, "layer kind 1: its RoPE table rotates another number of dimensions");
+    refused(bad_dims, "layer kind 1: its RoPE table rotates another number of dimensions than its rope_dim");
     refused(bad_heads, "layer kind 1: its number of heads is not a multiple of its key/value heads");
-    refused(bad_width, "layer kind 0: its heads (4096), their size or feed-forward width (65536) exceed the limits");
+    refused(
+        bad_width,
+        "layer kind 0: its heads (limit 4096), their size (1024) or its feed-forward width (65536) exceed the limits");
     refused(bad_theta, "RoPE table 1: its theta is not in [1, 1e12)");
     refused(bad_factor, "RoPE table 1: its factor is not in [1e-3, 1e9)");
     refused(bad_length, "RoPE table 1: its length is not in [1, 1e9)");

@@ -236,8 +236,8 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
         answer->error = strstr(line, "setxattr") ? -EOPNOTSUPP : -EPERM;
 }
 
-/* _IOW('!', 4, u64) of Linux 6.6, SECCOMP_IOCTL_NOTIF_SET_FLAGS: caller and listener alternate on one core, which saves
- * a wake-up. */
+/* SECCOMP_IOCTL_NOTIF_SET_FLAGS of Linux 6.6. Its flag 1, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, lets caller and listener
+ * wake each other on the core that they run on, which is faster than waking another core. */
 #define SET_FLAGS _IOW('!', 4, uint64_t)
 
 void whit_watch_begin(int listener)

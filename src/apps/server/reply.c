@@ -167,7 +167,7 @@ static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls,
             if (!json_object_get(message, "content")) json_object_set_new(message, "content", json_null());
         } else {
             whit_fail(error, WHIT_ERROR_FORMAT,
-                      "the model's answer cannot be written as a message: it is no JSON, or memory ran out; ask again");
+                      "the model's answer cannot be written as a message: probably because memory ran out; ask again");
         }
     }
     whit_chat_parser_close(parser);

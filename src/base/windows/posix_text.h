@@ -23,7 +23,7 @@ char *strchrnul(const char *text, int byte);
 char *strcasestr(const char *text, const char *part);
 int dprintf(int fd, const char *format, ...);
 typedef int whit_posix_order(const void *a, const void *b, void *context);
-/* Sort stably like glibc's functions, so that equal items have the same order on every system. */
+/* Sort stably, as glibc usually does, so that equal items have the same order as on Linux. */
 void qsort_r(void *items, size_t n, size_t item_bytes, whit_posix_order *order, void *context);
 void whit_posix_qsort(void *items, size_t n, size_t item_bytes, int (*order)(const void *, const void *));
 #define qsort whit_posix_qsort

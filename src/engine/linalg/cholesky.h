@@ -22,8 +22,8 @@ bool whit_cholesky(const whit_blas *blas, whit_pool *pool, float *a, size_t n, f
                    void *user);
 
 /* Replaces a by U (upper, zeros below) with inverse(a) = U^T U, the factor that GPTQ uses (Frantar et al. 2023, section
- * 3.3), computed by factoring a with rows and columns reversed. `other` (n, n) is scratch, too. Returns false in the
- * same cases as whit_cholesky. */
+ * 4, step 3), computed by factoring a with rows and columns reversed. `other` (n, n) is scratch, too. Returns false in
+ * the same cases as whit_cholesky. */
 bool whit_cholesky_of_inverse(const whit_blas *blas, whit_pool *pool, float *a, float *other, size_t n, float *scratch,
                               whit_cholesky_fn *tell, void *user);
 

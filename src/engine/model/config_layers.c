@@ -225,13 +225,13 @@ static whit_status check_kind(const whit_config *c, uint32_t i, const char *path
     if (k->rope >= whit_config_n_ropes(c))
         why = "its RoPE table is missing";
     else if (k->rope_dim && k->rope_dim != whit_config_rope(c, k->rope).dims)
-        why = "its RoPE table rotates another number of dimensions";
+        why = "its RoPE table rotates another number of dimensions than its rope_dim";
     if (k->n_heads > 4096 || k->n_kv_heads > 4096 || k->head_dim > WHIT_KV_MAX_HEAD_DIM || k->n_ff > 65536)
-        why = "its heads (4096), their size or feed-forward width (65536) exceed the limits";
+        why = "its heads (limit 4096), their size (1024) or its feed-forward width (65536) exceed the limits";
     else if ((uint64_t)k->n_heads * k->head_dim > 65536)
         why = "its heads exceed 65536 elements together, the limit";
     if (attends && (!k->n_heads || !k->n_kv_heads || k->head_dim < 2 || k->n_heads % k->n_kv_heads))
-        why = "its number of heads is not a multiple of its key/value heads, or a head has fewer than 2 elements";
+        why = "it has no heads, heads of fewer than 2 elements, or heads that are no multiple of its key/value heads";
     if (k->rope_dim > k->head_dim) why = "its RoPE rotates more dimensions than a head has";
     return why ? whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer kind %u: %s", path, i, why) : WHIT_OK;
 }

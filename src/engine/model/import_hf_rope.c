@@ -133,7 +133,8 @@ static whit_status new_divisors(const struct reading *r, const char *name, uint3
         return WHIT_OK;
     }
     return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,
-                     "%s: the model has more than 3 RoPE scalings with lists of factors, the limit", r->config->path);
+                     "%s: the model's RoPE scalings need more than 3 lists of factors, the limit (longrope needs two)",
+                     r->config->path);
 }
 
 void whit_import_hf_free_divisors(struct whit_hf_importer *importer)

@@ -129,8 +129,8 @@ static whit_status go_on(whit_work *work, size_t *end, whit_work_fn *take, void 
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not a work file of whit; move it away", work->path);
     else if (memcmp(map.data + sizeof magic, work->settings, WHIT_HASH_BYTES) != 0)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT,
-                           "%s: belongs to another model, text or settings, or to another version of whit; give the "
-                           "same ones, or remove it to begin anew",
+                           "%s: was made from another model, text or settings, or by another version of whit, kind of "
+                           "CPU or BLAS library, or with or without ranks: use the same, or remove it to begin anew",
                            work->path);
     else
         status = read_records(work, &map, end, take, user, error);

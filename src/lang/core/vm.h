@@ -139,8 +139,9 @@ uint32_t lang_same_length(whit_lang *vm, const lang_node *at, const lang_array *
 lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a);
 lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b);
 
-/* Calls a builtin function. The caller keeps its references to the arguments; if the result is an array, the caller
- * owns a reference to it. */
+/* Calls a builtin function. The caller keeps its references to the arguments, but must not read an array to which it
+ * has the only reference afterwards: softmax overwrites it and returns it. If the result is an array, the caller owns
+ * a reference to it. */
 lang_value lang_call_builtin(whit_lang *vm, const lang_node *node, const lang_value *arguments, uint32_t n);
 
 /* Prints the values of a print statement as one line. */

@@ -13,7 +13,7 @@
 typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node` holds; `done` has the choices that were made already */
     WHIT_JSON_SCHEMA_FAILS,         /* the schema at `node` does not hold */
-    WHIT_JSON_SCHEMA_OF_TYPE,       /* the value has one of the types in `value` */
+    WHIT_JSON_SCHEMA_OF_TYPE,       /* the JSON value has one of the types whose bits are set in the item's `value` */
     WHIT_JSON_SCHEMA_KEY_FAILS,     /* a keyword fails: its value is at `node`, in the schema `value` */
     WHIT_JSON_SCHEMA_HAS,           /* an object has the property whose name is at `node` */
     WHIT_JSON_SCHEMA_LACKS,         /* an object lacks the property whose name is at `node` */

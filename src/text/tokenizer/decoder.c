@@ -139,8 +139,9 @@ static whit_status decode_strip(whit_token_decoder *decoder, size_t i, const uin
     return feed_whole(decoder, i + 1, text + cut, end - cut, error);
 }
 
-/* Removes the spaces that BERT's pre-tokenizer has added around punctuation. No replacement is longer than the
- * original, so this is done in place. Returns the new size. */
+/* Removes the spaces before punctuation and contractions, most of which BERT's pre-tokenizer has added, and shortens
+ * " do not" to " don't", as transformers does. No replacement is longer than the original, so this is done in place.
+ * Returns the new size. */
 static size_t clean_up(uint8_t *text, size_t n)
 {
     static const char *const pairs[][2] = {
