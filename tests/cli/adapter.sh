@@ -72,7 +72,7 @@ greedy="--temp 0 -n 24 -c 64"
     expect 3 whit run -m verse.ndf -p 'the land' $greedy
     one_line "an adapter without a model"
     expect 2 whit run -m model.ndf -p 'the land' $greedy --adapter verse.ndf:1e999
-    one_line "not a number"
+    one_line "not a finite number"
 }
 printf '1 5 9 260 270 280\n' >ids
 expect 0 whit logits -m model.ndf --tokens ids -o plain.f32

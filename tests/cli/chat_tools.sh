@@ -134,10 +134,10 @@ expect 3 whit chat -m model.ndf --tools nameless.json
 one_line nameless.json "tool 0"
 echo '[{"type": "function", "function": {"name": "x"}, "command": "ls"}]' >word.json
 expect 3 whit chat -m model.ndf --tools word.json
-one_line word.json "list of at most 63 words"
+one_line word.json "list of 1 to 63 words"
 python3 -c 'import json; print(json.dumps([{"type": "function", "function": {"name": "x"}, "command": ["echo"] * 64}]))' >words.json
 expect 3 whit chat -m model.ndf --tools words.json
-one_line words.json "at most 63 words"
+one_line words.json "1 to 63 words"
 expect 5 whit chat -m model.ndf --tools gone.json
 rm config/whit/agent.json
 expect 2 whit chat -m model.ndf --mcp
