@@ -310,8 +310,8 @@ static void reasons_are_compared_after_a_question(void **state)
     whit_changes_free(&set);
 }
 
-/* After changes were settled within an answer, before a command, a patch of which one file fails leaves the texts of the
- * others as they are. */
+/* After changes were settled within an answer, before a command, a patch with a file that fails leaves the texts of its
+ * other files as they are. */
 static void a_failed_patch_keeps_settled_changes(void **state)
 {
     (void)state;

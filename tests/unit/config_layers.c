@@ -166,7 +166,7 @@ static void nonsense_is_refused(void **state)
     refused(bad_mixer, "layer kind 0: its mixer is not known");
     refused(bad_rope, "layer kind 1: its RoPE table is missing");
     refused(bad_dims, "layer kind 1: its RoPE table rotates another number of dimensions than its rope_dim");
-    refused(bad_heads, "layer kind 1: its number of heads is not a multiple of its key/value heads");
+    refused(bad_heads, "layer kind 1: it has no heads, heads of fewer than 2 elements, or heads that are no multiple");
     refused(
         bad_width,
         "layer kind 0: its heads (limit 4096), their size (1024) or its feed-forward width (65536) exceed the limits");
