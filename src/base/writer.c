@@ -75,14 +75,18 @@ void whit_writer_clean(const char *folder, const char *name)
     if (directory) closedir(directory);
 }
 
+static whit_status refuse_length(const char *path, whit_error *error)
+{
+    return whit_fail(error, WHIT_ERROR_IO,
+                     "%s: the path is longer than %zu bytes or its last name than %zu, the limits", path,
+                     PATH_MAX - 1 - TEMPORARY_BYTES, NAME_MAX - TEMPORARY_BYTES);
+}
+
 /* Follows the symbolic links of a name; the last one may point to a file that does not exist yet. */
 static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_error *error)
 {
     char target[PATH_MAX], folder[PATH_MAX];
-    if (snprintf(resolved, PATH_MAX, "%s", path) >= PATH_MAX)
-        return whit_fail(error, WHIT_ERROR_IO,
-                         "%s: the path is longer than %zu bytes or its last name than %zu, the limits", path,
-                         PATH_MAX - 1 - TEMPORARY_BYTES, NAME_MAX - TEMPORARY_BYTES);
+    if (snprintf(resolved, PATH_MAX, "%s", path) >= PATH_MAX) return refuse_length(path, error);
     for (int i = 0; i < MAX_LINKS; i++) {
         ssize_t n = readlink(resolved, target, sizeof target - 1);
         if (n < 0) return WHIT_OK; /* not a link, or it does not exist; for other errors a later call fails */
@@ -107,10 +111,7 @@ static whit_status check_name(const char *path, const char *resolved, whit_error
         return whit_fail(error, WHIT_ERROR_IO, "%s: %s", path,
                          slash ? "is the name of a folder: add the name of a file"
                                : "the name of the output is empty: give one");
-    if (n_base + TEMPORARY_BYTES > NAME_MAX || n + TEMPORARY_BYTES >= PATH_MAX)
-        return whit_fail(error, WHIT_ERROR_IO,
-                         "%s: the path is longer than %zu bytes or its last name than %zu, the limits", path,
-                         PATH_MAX - 1 - TEMPORARY_BYTES, NAME_MAX - TEMPORARY_BYTES);
+    if (n_base + TEMPORARY_BYTES > NAME_MAX || n + TEMPORARY_BYTES >= PATH_MAX) return refuse_length(path, error);
     return WHIT_OK;
 }
 

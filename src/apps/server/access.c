@@ -28,15 +28,19 @@ static void free_keys(whit_keys *keys)
     *keys = (whit_keys){.n = 0};
 }
 
+static whit_status refuse_size(const char *place, whit_error *error)
+{
+    return whit_fail(error, WHIT_ERROR_LIMIT,
+                     "%s: more keys or longer ones than possible: at most %d keys of %d bytes each", place, MOST_KEYS,
+                     MOST_KEY_BYTES);
+}
+
 /* Adds the key text[0..n) with its name; only its hash is stored. `place` names the file or option in error
  * messages. */
 static whit_status add_key(whit_keys *keys, const char *place, const char *name, size_t n_name, const char *text,
                            size_t n, whit_error *error)
 {
-    if (n > MOST_KEY_BYTES || keys->n == MOST_KEYS)
-        return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "%s: more keys or longer ones than possible: at most %d keys of %d bytes each", place,
-                         MOST_KEYS, MOST_KEY_BYTES);
+    if (n > MOST_KEY_BYTES || keys->n == MOST_KEYS) return refuse_size(place, error);
     if (n_name >= WHIT_KEY_NAME_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a key's name has at most %d bytes", place,
                          WHIT_KEY_NAME_BYTES - 1);
@@ -159,9 +163,7 @@ static whit_status read_file_keys(const whit_server_options *options, FILE *file
     while (status == WHIT_OK && fgets(line, sizeof line, file)) {
         /* An overlong line is refused, because its rest would be read as another key. */
         if (strlen(line) + 1 == sizeof line && line[sizeof line - 2] != '\n')
-            status = whit_fail(error, WHIT_ERROR_LIMIT,
-                               "%s: more keys or longer ones than possible: at most %d keys of %d bytes each", path,
-                               MOST_KEYS, MOST_KEY_BYTES);
+            status = refuse_size(path, error);
         else
             status = add(keys, options, path, line, error);
     }
