@@ -9,10 +9,13 @@
 #   make archive-riscv64  the same for 64-bit RISC-V, in build-static-riscv64/packages, and a package for Debian
 #   make release         build-release: these, RPM, container image, wheel, bill of materials, sums; KEY=FILE signs them
 #   make package-check   installs the .deb files in a bare Debian of its own, runs and purges them (needs root)
+#   make package-check-arm64  the same for make archive-arm64, in a bare Debian of 64-bit Arm by qemu
+#   make package-check-riscv64  the same for make archive-riscv64, in a bare Debian 13 of RISC-V
+#   make container-check  buildah loads the container image, runs it and removes it (needs root and buildah)
 #   make static-check    runs the static program where nothing else is: in an empty root, without locale (needs root)
 #   make release-check   makes a release twice, in two folders from nothing, and compares all bytes (an hour)
 KEY ?=
-.PHONY: deb archive arm64 archive-arm64 archive-riscv64 wheel-arm64 release package-check static-check release-check
+.PHONY: deb archive arm64 archive-arm64 archive-riscv64 wheel-arm64 release package-check static-check package-check-arm64 package-check-riscv64 container-check release-check
 
 deb:
 	@tools/deps install package
@@ -53,6 +56,15 @@ release: archive deb wheel
 
 package-check: deb
 	@packaging/deb/check build-package/packages
+
+package-check-arm64: archive-arm64
+	@packaging/deb/check build-static-aarch64/packages
+
+package-check-riscv64: archive-riscv64
+	@packaging/deb/check build-static-riscv64/packages
+
+container-check: static
+	@tests/packaging/container.sh build-static/whit
 
 static-check: static
 	@TARGETS="hub_serve tiny_model" tools/build release

@@ -20,9 +20,16 @@ cmp -s "$first" "$second" || {
     echo "FAILED: two wheels differ"
     exit 1
 }
+# Where there is no pip, the wheel is unpacked, which is what pip does with it.
 python3 -m venv --without-pip bare || exit 1
 site=$(bare/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-python3 -m zipfile -e "$first" "$site" || exit 1
+pip="python3 -m pip --disable-pip-version-check -q --python bare/bin/python"
+$pip --version >/dev/null 2>&1 || pip=
+if [ -n "$pip" ]; then
+    $pip install --no-index "$first" || exit 1
+else
+    python3 -m zipfile -e "$first" "$site" || exit 1
+fi
 said=$(cd / && env -u WHIT_LIBRARY -u PYTHONPATH "$OLDPWD/bare/bin/python" -I - "$SOURCE/tools/tales/tales.ndf" <<'END'
 import sys, whit
 with whit.Model(sys.argv[1]) as model, model.session() as session:
@@ -30,6 +37,13 @@ with whit.Model(sys.argv[1]) as model, model.session() as session:
 END
 )
 case $said in "True "*) ;; *) echo "FAILED: the installed wheel says: $said"; exit 1 ;; esac
+if [ -n "$pip" ]; then
+    $pip uninstall -y whit || exit 1
+    [ -z "$(find bare -name '*whit*' -not -name '*.pyc')" ] || {
+        echo "FAILED: left after pip uninstall: $(find bare -name '*whit*')"
+        exit 1
+    }
+fi
 # The examples of the page are run.
 python3 - "$SOURCE/docs/use/python.md" <<'END' >examples.py || exit 1
 import re, sys
