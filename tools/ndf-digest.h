@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tensor_Type (docs/dev/format.md) and the parts 0 to 2 of a tensor; an absent part has 0 bytes. */
+/* The tensor type (docs/dev/format.md, section 5) and the parts 0 to 2 of a tensor; an absent part has 0 bytes. */
 typedef struct {
     uint8_t type[32];
     const uint8_t *part[3];

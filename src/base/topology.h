@@ -17,7 +17,8 @@ typedef struct whit_topology_core {
 
 typedef struct whit_topology {
     uint32_t n_cores, n_packages, n_nodes, n_clusters; /* at least 1 each */
-    whit_topology_core cores[WHIT_CPU_MAX_CORES];      /* sorted by package, node, cluster and processor */
+    /* sorted by package, node, cluster and processor, until whit_topology_turn changes the order */
+    whit_topology_core cores[WHIT_CPU_MAX_CORES];
 } whit_topology;
 
 /* Finds the topology of cpu's cores with sysfs, and with hwloc (loaded only here) if sysfs shows several nodes or

@@ -85,6 +85,8 @@ static int no_such_verb(const cli_call *call, int argc, char **argv)
     if (habit) return cli_fail(call, CLI_USAGE, "there is no command '%s': %s", word, habit);
     if (is_model(word) && (!cli_looks_like_path(word) || access(word, F_OK) == 0))
         return cli_fail(call, CLI_USAGE, "'%s' is a model: type 'whit run %s' or 'whit chat %s'", word, word, word);
+    if (cli_looks_like_path(word) && access(word, F_OK) == 0)
+        return cli_fail(call, CLI_USAGE, "%s: is neither a command nor a complete model file ('whit help')", word);
     if (cli_looks_like_path(word))
         return cli_fail(call, CLI_USAGE, "%s: No such file or directory ('whit run FILE' runs a model file)", word);
     if (guess)

@@ -108,8 +108,8 @@ static int check_text(cli_call *call, const char *path)
     return status == CLI_OK ? cli_check_text(call, path) : status;
 }
 
-/* Checks that every output file can be written, and differs from the texts and from the other outputs. Returns CLI_OK,
- * or an exit status after a message. */
+/* Checks that every output file can be written, has no suffix of another kind of file, and differs from the texts and
+ * from the other outputs. Returns CLI_OK, or an exit status after a message. */
 static int check_outputs(cli_call *call, const cli_training_flags *v)
 {
     const struct {

@@ -549,7 +549,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     if (!read_prompt(a->folder, params, &task)) {
         whit_buf_free(&task);
         whit_rpc_refuse(&a->rpc, id, -32602,
-                        "prompt: expected at least one part of type text, or a resource with text");
+                        "prompt: expected at least one part with a text that is not blank, or a resource");
         return;
     }
     whit_agent_options how = {.project = a->folder,

@@ -20,7 +20,7 @@ typedef struct whit_agent_options {
     bool only_reads;       /* plan only: all changes are refused */
     /* no person can answer questions, so every action that needs an answer is refused with this reason */
     bool is_alone;
-    whit_runner *runner; /* runs commands and checks; NULL: no commands and no checks are run */
+    whit_runner *runner; /* runs commands; NULL: none are run, and changes are checked only for their syntax (gate.h) */
     whit_mcp *mcp;       /* MCP servers, which offer tools; may be NULL */
     /* Called with every change before a question is asked or a file is written. An error ends the run. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
@@ -52,7 +52,9 @@ typedef struct whit_agent_report {
     /* the model has finished; false: a limit, an error or the person ended the run */
     bool done;
     uint32_t n_answers, n_calls, n_turns; /* n_turns: number of turns written to the journal */
-    uint32_t n_held;                      /* number of answers whose changes failed the checks */
+    /* number of answers that the gate (gate.h) held back because the syntax of a change or a command of the
+     * configuration failed; checks that could not run are not counted */
+    uint32_t n_held;
     uint64_t tokens_in, tokens_out, written_bytes;
     uint64_t tokens_cached; /* part of tokens_in that the model read from its cache, if it reports this */
     /* for at least one answer the model reported no counts, so one token was counted for every four bytes */

@@ -369,8 +369,9 @@ bool ed_vi_search_again(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return search_times(e, (call.how == 'N') != e->vi.search_back, span);
 }
 
-/* Keys * and #: search for the word at the cursor, or the next word in the line, or, if the line has no further word,
- * the signs at the cursor. With g* and g# the word may be a part of another. */
+/* Keys * and #: search for the word at the cursor or, if none is there, for the next word in the line. If no word
+ * follows, they search for the whole run of non-blank characters at or after the cursor, including words that it
+ * contains ("f()" if the cursor is at the last bracket). With g* and g# the word may be a part of another. */
 bool ed_vi_search_word(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     char word[200], pattern[480], why[200];

@@ -34,8 +34,8 @@ typedef struct whit_web_reply {
     whit_buf body;           /* body of the reply; the server frees it */
     const char *headers[16]; /* names and values in turn, which must outlive the reply */
     size_t n_headers;
-    whit_claim *claim;          /* claim on the request's memory, which ends when the reply is sent; NULL: memory is not
-                                 * counted */
+    whit_claim *claim;          /* claim on the request's memory, released when the reply is sent; NULL while only the
+                                 * headers are read */
     char retry_after[24];       /* value of the header Retry-After in seconds; "": no header */
     char id[132];               /* id of the request for a header; "": none */
     bool is_id_given;           /* the id comes from the client or a proxy */

@@ -121,7 +121,9 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
             refuse_block(reply, at, i, "tool_name: expected a text");
     for (size_t k = 0; k < sizeof unreadable / sizeof unreadable[0]; k++)
         if (has_type(block, unreadable[k].type)) return refuse_block(reply, at, i, unreadable[k].why);
-    return refuse_block(reply, at, i, "this kind of content is not supported; text, documents and search results are");
+    return refuse_block(
+        reply, at, i,
+        "this kind of content is not supported; texts, documents, search results and tool references are");
 }
 
 /* Returns the text of a content, which is a string or a list of blocks. Returns NULL after refusing the content. */

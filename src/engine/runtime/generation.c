@@ -72,7 +72,7 @@ static whit_status keep_logprobs(whit_generation *g, whit_error *error)
         if (!whit_mul_size(g->n_prompt, 1 + (size_t)g->options.n_top_logprobs, &g->n_prompt_logprobs))
             g->n_prompt_logprobs = SIZE_MAX;
         g->prompt_logprobs = whit_zalloc_array(g->allocator, g->n_prompt_logprobs, sizeof *g->prompt_logprobs);
-        if (!g->prompt_logprobs) return whit_fail_memory(error, "log-probabilities of the prompt", g->n_prompt);
+        if (!g->prompt_logprobs) return whit_fail_memory(error, "log-probabilities of the prompt", 0);
     }
     if (!g->options.logprobs) return WHIT_OK;
     g->n_logprobs = (size_t)g->options.n_tokens * (1 + g->options.n_top_logprobs);
@@ -81,8 +81,8 @@ static whit_status keep_logprobs(whit_generation *g, whit_error *error)
                        : whit_fail_memory(error, "the log-probabilities", g->n_logprobs * sizeof *g->logprobs);
 }
 
-/* Feeds the prompt to the detokenizer and discards its text, so that generated tokens continue a character or space
- * that the prompt left incomplete. */
+/* Feeds the prompt to the detokenizer and discards its text, so that the first generated token is detokenized as a
+ * continuation: with its space, and with the bytes of a character that the prompt left incomplete. */
 static whit_status prime(whit_generation *g, const int32_t *ids, size_t n_ids, whit_error *error)
 {
     const char *text;

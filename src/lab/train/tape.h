@@ -95,7 +95,9 @@ typedef struct whit_tape {
     const int32_t *ids;        /* ids of the current batch */
     void (*watch)(void *user); /* called after each operation, forward or backward; NULL: not called */
     void *watch_user;
-    uint32_t resident; /* segment whose values are in memory, apart from crossing values */
+    /* Segment that was run last. If segments share the memory of values (with `checkpoint`, or without gradients), only
+     * its values and crossing values are in memory; otherwise the values of all segments are. */
+    uint32_t resident;
 } whit_tape;
 
 /* Opens a tape. `graph` must have been built with the resolver of `params`. Both, and the pool, must outlive the
@@ -117,8 +119,9 @@ static inline uint32_t whit_tape_rows(const whit_tape *tape, whit_ref value)
 {
     return tape->graph->values[value - 1].rows == WHIT_ROWS_EXPERT ? tape->n_rows * tape->pairs.n_used : tape->n_rows;
 }
-/* Return a value or its gradient (rows, width). Those of crossing values are always valid, others only while their
- * segment is resident. */
+/* Return a value or its gradient (rows, width). Those of crossing values are always valid. Other gradients are valid
+ * only while the backward pass is in their segment, other values only while their segment is resident, unless each
+ * segment has memory of its own (gradients without `checkpoint`). */
 float *whit_tape_value(const whit_tape *tape, whit_ref value);
 float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 

@@ -21,7 +21,7 @@ typedef struct whit_text {
     bool is_bytes; /* a bytes object of Python, from str.encode: any bytes */
 } whit_text;
 
-/* A text that is being built. After a failure every further call fails too. */
+/* A text that is being built. After a failure every further call that adds something fails too. */
 typedef struct whit_builder {
     whit_datum_pool *pool;
     char *bytes;

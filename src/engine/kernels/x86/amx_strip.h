@@ -30,7 +30,8 @@ enum { STRIP_BLOCK_BYTES = 256 * 1024 };
  * (matmul_i8_gemv_amx.c). */
 enum { AWAKE_SLICES = 8 };
 
-/* Tiles of a matrix that are multiplied together. If tile_bytes is 0, they are all the same tile. */
+/* Tiles of a matrix that are multiplied together. If tile_bytes is 0, they are all the same tile, since
+ * the range has fewer tiles than a strip. */
 typedef struct strip {
     uint32_t tile; /* index of the first tile */
     /* Number of tiles at the beginning whose outputs exist already, because the last strip of a run overlaps the
