@@ -580,7 +580,15 @@ static void test_imports(void **state)
     write_file("ways/a/b/c/head.py", "def f(): pass\n");
     write_file("ways/a/b/c/x.py",
                "from ..head import f\nfrom ...head import (f,\n    g)\nfrom .head import f\nimport head\n");
+    write_file("ways/a/b/c/y.py",
+               "x = 1; import head\nimport json; from ..head import f\nif x: import os; import sys\n"
+               "def g():\n    yield from util()\n");
     whit_graph *graph = open_graph_of("ways");
+    /* also after another statement of the line */
+    assert_string_equal(import_in(graph, "a/b/c/y.py", "head"), "a/b/c/head.py");
+    assert_string_equal(import_in(graph, "a/b/c/y.py", "..head"), "a/b/head.py");
+    assert_string_equal(import_in(graph, "a/b/c/y.py", "sys"), "");
+    assert_string_equal(import_in(graph, "a/b/c/y.py", "util"), "not imported");
     assert_string_equal(import_in(graph, "a/b/x.c", "../util.h"), "a/util.h");
     assert_string_equal(import_in(graph, "a/b/x.c", "./util.h"), "a/b/util.h");
     assert_string_equal(import_in(graph, "a/b/x.c", "../../util.h"), "util.h");

@@ -12,7 +12,7 @@
 #include <limits.h>
 
 #define GRAPH_MAGIC   "whitgrph"
-#define GRAPH_VERSION 6u
+#define GRAPH_VERSION 7u
 #define GRAPH_EDITS   64u /* maximum number of changed files in the edits; beyond it the graph is rebuilt */
 
 enum graph_section {

@@ -317,8 +317,11 @@ void scan_python(struct scan *scan)
                     stack[depth++].columns = indentation(scan, token.begin);
                 }
             }
-        } else if (begins && (scan_is(scan, token, "import") || scan_is(scan, token, "from"))) {
-            line_begins = read_import(scan, scan_is(scan, token, "from"), inside).kind == '\n';
+        } else if ((begins || before.kind == ';' || before.kind == ':') &&
+                   (scan_is(scan, token, "import") || scan_is(scan, token, "from"))) {
+            before = read_import(scan, scan_is(scan, token, "from"), inside);
+            line_begins = before.kind == '\n';
+            continue;
         } else if (!scan_is_one_of(scan, token, python_keywords)) {
             uint32_t behind = scan->at;
             while (behind < scan->n && scan->text[behind] == ' ') behind++;
