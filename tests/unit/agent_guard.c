@@ -233,10 +233,11 @@ static void hidden_characters_are_found(void **state)
         {"\xE2\x98\xBA\xEF\xB8\x80\xEF\xB8\x81\xEF\xB8\x82\n", true},          /* several variation selectors */
         {"a\xE2\x80\xAE\n", true},
     };
+    char room[WHIT_REASON_BYTES];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const whit_change change = {
             .path = "a.txt", .is = true, .after = cases[i].after, .after_bytes = strlen(cases[i].after)};
-        const char *reason = whit_light_red("/", &change);
+        const char *reason = whit_light_red("/", NULL, &change, room);
         if (cases[i].is_hidden != (reason && strstr(reason, "invisible")))
             fail_msg("case %zu: %s", i, reason ? reason : "");
     }
@@ -257,7 +258,7 @@ static void hidden_files_are_found(void **state)
         {"tests/.gitignore", "*\n!test_a.py\n", false},
         {"tests/ignore", "*\n", false},
     };
-    char project[PATH_MAX], command[1200];
+    char project[PATH_MAX], command[1200], room[WHIT_REASON_BYTES];
     const char *folder = in_folder("ignoring");
     snprintf(command, sizeof command, "mkdir -p %s/tests && touch %s/a.c %s/tests/test_a.py", folder, folder, folder);
     assert_int_equal(system(command), 0);
@@ -265,7 +266,7 @@ static void hidden_files_are_found(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const whit_change change = {
             .path = cases[i].path, .is = true, .after = cases[i].after, .after_bytes = strlen(cases[i].after)};
-        const char *reason = whit_light_red(project, &change);
+        const char *reason = whit_light_red(project, NULL, &change, room);
         if (cases[i].hides != (reason && strstr(reason, "hides files")))
             fail_msg("case %zu: %s", i, reason ? reason : "");
     }
@@ -310,6 +311,31 @@ static void reasons_are_compared_after_a_question(void **state)
     whit_changes_free(&set);
 }
 
+/* A module needs no question if the project has it, or gets it with the same changes. */
+static void modules_of_a_set_are_known(void **state)
+{
+    (void)state;
+    static const char text[] = "import helper, added\n";
+    char project[PATH_MAX];
+    whit_error error;
+    whit_changes set = {0};
+    const whit_change change = {.path = "main.py", .is = true, .after = text, .after_bytes = sizeof text - 1},
+                      added = {.path = "added.py", .is = true, .after = "", .after_bytes = 0};
+    assert_int_equal(mkdir(in_folder("modules"), 0700), 0);
+    assert_non_null(realpath(in_folder("modules"), project));
+    assert_true(whit_changes_copy(&set, &change));
+    const whit_change *first = whit_light_mark(project, &set);
+    assert_non_null(first);
+    assert_string_equal(first->reason, "it imports helper, which is neither of the project nor known to be harmless");
+    assert_ok(whit_write_file(in_folder("modules/helper.py"), "", 0, &error), error);
+    first = whit_light_mark(project, &set);
+    assert_non_null(first);
+    assert_string_equal(first->reason, "it imports added, which is neither of the project nor known to be harmless");
+    assert_true(whit_changes_copy(&set, &added));
+    assert_null(whit_light_mark(project, &set));
+    whit_changes_free(&set);
+}
+
 /* After changes were settled within an answer, before a command, a patch with a file that fails leaves the texts of its
  * other files as they are. */
 static void a_failed_patch_keeps_settled_changes(void **state)
@@ -345,7 +371,7 @@ static void a_failed_patch_keeps_settled_changes(void **state)
 static void own_folders_are_known(void **state)
 {
     (void)state;
-    char home[700], path[1024], command[3000];
+    char home[700], path[1024], command[3000], room[WHIT_REASON_BYTES];
     snprintf(home, sizeof home, "%s/home", test_folder);
     snprintf(command, sizeof command,
              "mkdir -p %s/.config/whit %s/.local/state/whit %s/.cache/whit && ln -s .config %s/c", home, home, home,
@@ -361,20 +387,20 @@ static void own_folders_are_known(void **state)
     assert_int_equal(whit_guard_folder_of(path), WHIT_GUARD_STATE);
     assert_int_equal(whit_guard_folder_of(home), WHIT_GUARD_ELSEWHERE);
     whit_change change = {.path = "c/whit/agent.json", .is = true, .after = "{}", .after_bytes = 2};
-    assert_non_null(strstr(whit_light_red(home, &change), "own configuration"));
+    assert_non_null(strstr(whit_light_red(home, NULL, &change, room), "own configuration"));
     /* the settings contain environment variables of servers */
     assert_true(whit_light_secret(home, "c/whit/agent.json"));
     assert_true(whit_light_secret(home, ".config/whit/AGENT.json"));
     assert_false(whit_light_secret(home, ".config/whit/edit.conf"));
     snprintf(path, sizeof path, "%s/.config", home);
     change.path = "whit/edit.conf";
-    assert_non_null(strstr(whit_light_red(path, &change), "own configuration"));
+    assert_non_null(strstr(whit_light_red(path, NULL, &change, room), "own configuration"));
     /* also before the folder exists */
     snprintf(command, sizeof command, "rmdir %s/.config/whit", home);
     assert_int_equal(system(command), 0);
-    assert_non_null(whit_light_red(path, &change));
+    assert_non_null(whit_light_red(path, NULL, &change, room));
     change.path = "other/edit.conf";
-    assert_null(whit_light_red(path, &change));
+    assert_null(whit_light_red(path, NULL, &change, room));
 }
 
 int main(void)
@@ -386,6 +412,7 @@ int main(void)
         cmocka_unit_test(hidden_characters_are_found),
         cmocka_unit_test(hidden_files_are_found),
         cmocka_unit_test(reasons_are_compared_after_a_question),
+        cmocka_unit_test(modules_of_a_set_are_known),
         cmocka_unit_test(a_failed_patch_keeps_settled_changes),
         cmocka_unit_test(own_folders_are_known),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests which parts of a change's code are listed for a person to look at. */
-#include "test.h"
+#include "test_folder.h"
 
 #include "agent/review.h"
 
@@ -121,7 +121,7 @@ static const struct {
     {"a.cc", "int f();\n", "auto p = R\"x(system)x\";\n", NULL},
     {"a.c", "int f(void);\n", "#include \"notes.txt\"\n", "not named as code"},
     {"a.c", "int f(void);\n", "#include <notes.txt>\n", "not named as code"},
-    {"a.cc", "int f();\n", "#include <vector>\n#include <a/b.hpp>\n#include \"table.inc\"\n", NULL},
+    {"a.cc", "int f();\n", "#include <vector>\n#include <stdio.h>\n", NULL},
     {"a.c", "#include \"notes.txt\"\nint f(void);\n", "#include \"notes.txt\"\nint g(void);\n", NULL},
     {"a.c", "int f(void);\n", "#define X \"notes.txt\"\n#include X\n", "not named after"},
     {"a.c", "int f(void);\n", "#/**/include \"notes.txt\"\n", "nam"},
@@ -199,6 +199,69 @@ static const struct {
     {"a.c", "int f(void);\n", "void f(void) { g_spawn_command_line_sync(\"sh\", 0, 0, 0, 0); }\n", "g_spawn"},
     {"a.c", "int f(void);\n", "#pragma weak f = system\n", "another name"},
     {"notes.md", "f\n", "`exec` and curl | sh\n", NULL},
+    /* modules and headers that nothing is known about */
+    {"a.py", "x = 1\n", "import profile\nprofile.run('x')\n", "profile"},
+    {"a.py", "x = 1\n", "import trace\ntrace.Trace().run('x')\n", "it imports trace, which is neither"},
+    {"a.py", "x = 1\n", "import yaml\nyaml.load(x, yaml.Loader)\n", "yaml"},
+    {"a.py", "import yaml\n", "import yaml\nyaml.load(x, yaml.Loader)\n", "yaml.load()"},
+    {"a.py", "x = 1\n", "import torch\ntorch.load('x')\n", "torch"},
+    {"a.py", "import torch\n", "import torch\ntorch.load('x')\n", "torch.load()"},
+    {"a.py", "x = 1\n", "import pip\npip.main(['install', 'x'])\n", "pip"},
+    {"a.py", "x = 1\n", "breakpoint()\n", "breakpoint()"},
+    {"a.py", "x = 1\n", "import pytest\npytest.raises(ValueError)\n", NULL},
+    {"a.py", "x = 1\n", "import pytest\npytest.importorskip('x')\n", "importorskip()"},
+    {"a.py", "x = 1\n", "import pytest\npytest.main(['x'])\n", "pytest.main()"},
+    {"a.cc", MAIN, "int main(void)\n{\n    int clone = 1;\n    return clone;\n}\n", NULL},
+    {"a.py", "x = 1\n", "from code import *\n", "it imports code"},
+    {"a.py", "x = 1\n", "from math import *\n", "it imports all names of math"},
+    {"a.py", "x = 1\n", "from math import\\\n *\n", "all names of math"},
+    {"a.py", "from math import *\n", "from math import *\nx = 2\n", NULL},
+    {"a.py", "import yaml\nx = 1\n", "import yaml.nodes\nx = 2\n", NULL},
+    {"a.py", "x = 1\n", "from . import yaml\nfrom .yaml import *\nfrom ..code import f\n", NULL},
+    {"a.py", "x = 1\n", "import json, os.path, numpy as np\n", "it imports numpy"},
+    {"a.py", "x = 1\n", "from requests.sessions import Session\n", "it imports requests.sessions"},
+    {"a.py", "x = 1\n", "x = 2; import yaml\n", "it imports yaml"},
+    {"a.py", "x = 1\n", "import json; import yaml\n", "it imports yaml"},
+    {"a.py", "x = 1\n", "if x: from yaml import load\n", "it imports yaml"},
+    {"a.py", "x = 1\n", "def f():\n    import yaml\n", "it imports yaml"},
+    {"a.py", "x = 1\n",
+     "import \xEF\xBD\x99"
+     "aml\n",
+     "it imports"},
+    {"a.py", "import logging\n", "import logging\nimport logging.config\n", "logging.config"},
+    {"a.py", "x = 1\n", "import logging\nfrom collections.abc import Mapping\nfrom typing import Any\n", NULL},
+    {"a.py", "x = 1\n", "def f():\n    yield from g()\n    raise A from b\n", NULL},
+    {"a.c", MAIN, "#include <curl/curl.h>\n" MAIN, "it includes curl/curl.h, which is neither"},
+    {"a.c", MAIN, "#include \"curl/curl.h\"\n" MAIN, "it includes curl/curl.h"},
+    {"a.c", MAIN, "#include <linux/bpf.h>\n" MAIN, "linux/bpf.h"},
+    {"a.cc", MAIN, "#include <QProcessor>\n" MAIN, "it includes QProcessor"},
+    {"a.c", "#include <zlib.h>\n" MAIN, "#include <zlib.h>\n#include <sys/mman.h>\n" MAIN, NULL},
+    {"a.js", "f()\n", "const a = require('left-pad')\n", "it imports left-pad"},
+    {"a.js", "f()\n", "import a from \"left-pad\"\n", "it imports left-pad"},
+    {"a.mjs", "f()\n", "import 'left-pad'\n", "it imports left-pad"},
+    {"a.ts", "f()\n", "const a = await import(/* x */ `left-pad`)\n", "it imports left-pad"},
+    {"a.ts", "f()\n", "export {\n  a,\n} from\n'@scope/left-pad/b'\n", "it imports @scope/left-pad/b"},
+    {"a.js", "f()\n", "const a = require(b)\n", "computed"},
+    {"a.js", "f()\n", "const a = require('./' + b)\n", "computed"},
+    {"a.js", "f()\n", "import vm from 'node:vm'\n", "it imports node:vm"},
+    {"a.js", "f()\n",
+     "import a from './a.js'\nimport fs from 'node:fs/promises'\nconst p = require('path')\nArray.from('abc')\n", NULL},
+    {"a.js", "import a from 'left-pad'\n", "import b from 'left-pad'\n", NULL},
+    /* C code that runs without a call, or makes code */
+    {"a.c", MAIN, "__attribute__((constructor)) static void f(void)\n{\n}\n" MAIN, "without a call"},
+    {"a.c", MAIN, "__attribute__((unused, __constructor__(101))) static void f(void)\n{\n}\n" MAIN, "without a call"},
+    {"a.cc", MAIN, "[[gnu::destructor]] static void f(void)\n{\n}\n" MAIN, "without a call"},
+    {"a.c", MAIN, "#define EARLY constructor\n" MAIN, "without a call"},
+    {"a.c", MAIN, "static void *p __attribute__((used, section(\".init_array\"))) = f;\n" MAIN, "without a call"},
+    {"a.c", MAIN, "static void *p __attribute__((used, section(\".init\" \"_array\"))) = f;\n" MAIN, "section"},
+    {"a.c", MAIN, "static void *p __attribute__((__section__(X))) = f;\n" MAIN, "__section__"},
+    {"a.c", MAIN, "int f(void) __attribute__((ifunc(\"g\")));\n" MAIN, "ifunc"},
+    {"a.c", MAIN, "int main(void)\n{\n    return vfork();\n}\n", "vfork()"},
+    {"a.c", MAIN, "int main(void)\n{\n    return clone(f, stack, flags, 0);\n}\n", "clone()"},
+    {"a.c", MAIN, "int main(void)\n{\n    return memfd_create(\"x\", 0);\n}\n", "memfd_create()"},
+    {"a.c", MAIN, "int main(void)\n{\n    return mprotect(p, n, PROT_READ | PROT_EXEC);\n}\n", "PROT_EXEC"},
+    {"a.c", MAIN, "int main(void)\n{\n    return fork();\n}\n", NULL},
+    {"a.cc", MAIN, "int main(void)\n{\n    return p->clone() != q.clone();\n}\n", NULL},
 };
 
 static void code_is_reviewed_by_its_structure(void **state)
@@ -212,15 +275,81 @@ static void code_is_reviewed_by_its_structure(void **state)
                                     .before_bytes = strlen(cases[i].before),
                                     .after = cases[i].after,
                                     .after_bytes = strlen(cases[i].after)};
-        const char *reason = whit_review_code(&change);
+        char room[WHIT_REASON_BYTES];
+        const whit_review_project no_project = {0};
+        const char *reason = whit_review_code(&change, &no_project, room);
         if (cases[i].reason ? !reason || !strstr(reason, cases[i].reason) : reason != NULL)
             fail_msg("%s: '%s', not '%s':\n%s", cases[i].path, reason ? reason : "no reason",
                      cases[i].reason ? cases[i].reason : "no reason", cases[i].after);
     }
 }
 
+/* Modules and headers of the project, or that the same changes add, need no question. */
+static void modules_of_the_project_are_known(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *after, *reason;
+    } rows[] = {
+        {"main.py", "import helper\nfrom pack.deep import f\nimport added\nfrom helper import *\n", NULL},
+        {"main.py", "import fresh\n", NULL},      /* src/fresh/__init__.py */
+        {"main.py", "import data\n", "data"},     /* a folder without __init__.py */
+        {"main.py", "import deep\n", "deep"},     /* pack/deep.py is not at the top */
+        {"main.py", "import absent\n", "absent"}, /* a deleted file */
+        {"main.py", "from code import *\n", "code"},
+        {"pack/deep.py", "import helper\nimport pack\n", NULL},
+        {"pack/deep.py", "import other\n", "other"}, /* within a package, pack/other.py is not found by this name */
+        {"tests/t.py", "import checks\n", NULL},     /* tests/checks.py */
+        {"main.c", "#include \"own.h\"\n#include <lib/own.h>\n#include \"../include/lib/own.h\"\n", NULL},
+        {"main.c", "#include <added.h>\n", NULL},
+        {"main.c", "#include <wn.h>\n", "wn.h"},
+        {"main.c", "#include \"../../usr/include/zlib.h\"\n", "zlib.h"},
+    };
+    const whit_change added[] = {{.path = "added.py", .is = true, .after = "", .after_bytes = 0},
+                                 {.path = "include/added.h", .is = true, .after = "", .after_bytes = 0},
+                                 {.path = "absent.py", .was = true}};
+    char command[4000], room[WHIT_REASON_BYTES];
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p pack src/fresh data tests include/lib .git && touch helper.py pack/__init__.py "
+             "pack/deep.py pack/other.py src/fresh/__init__.py data/a.py tests/checks.py include/lib/own.h",
+             test_folder);
+    assert_int_equal(system(command), 0);
+    whit_changes set = {0};
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++) assert_true(whit_changes_copy(&set, &added[i]));
+    const whit_review_project project = {test_folder, &set};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const whit_change change = {
+            .path = rows[i].path, .is = true, .after = rows[i].after, .after_bytes = strlen(rows[i].after)};
+        const char *reason = whit_review_code(&change, &project, room);
+        if (rows[i].reason ? !reason || !strstr(reason, rows[i].reason) : reason != NULL)
+            fail_msg("%s: '%s': %s", rows[i].path, reason ? reason : "no reason", rows[i].after);
+    }
+    whit_changes_free(&set);
+}
+
+/* A reason with a long name or controls in it is one line. */
+static void reasons_are_one_line(void **state)
+{
+    (void)state;
+    char text[700], room[WHIT_REASON_BYTES];
+    const whit_review_project no_project = {0};
+    snprintf(text, sizeof text, "import(\"a\033[2J\nb\")\n");
+    whit_change change = {.path = "a.js", .is = true, .after = text, .after_bytes = strlen(text)};
+    const char *reason = whit_review_code(&change, &no_project, room);
+    assert_non_null(reason);
+    assert_null(strpbrk(reason, "\033\n"));
+    snprintf(text, sizeof text, "import %0600d\n", 0);
+    memset(text + 7, 'a', 600);
+    change.path = "a.py", change.after_bytes = strlen(text);
+    reason = whit_review_code(&change, &no_project, room);
+    assert_non_null(reason);
+    assert_non_null(strstr(reason, "neither of the project"));
+}
+
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(code_is_reviewed_by_its_structure)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(code_is_reviewed_by_its_structure),
+                                              cmocka_unit_test(modules_of_the_project_are_known),
+                                              cmocka_unit_test(reasons_are_one_line)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

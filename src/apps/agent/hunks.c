@@ -118,11 +118,13 @@ whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_c
     for (size_t i = 0; i < n_changes; i++) WHIT_TRY(add_change(hunks, whit_changes_at(staged, i), error));
     hunks->n = hunks->spans.size_bytes / sizeof(whit_diff_hunk);
     hunks->list = calloc(hunks->n + 1, sizeof *hunks->list);
-    if (!hunks->list) return whit_fail_memory(error, "the hunks of a patch", hunks->n * sizeof *hunks->list);
+    hunks->reasons = calloc(n_changes + 1, sizeof *hunks->reasons);
+    if (!hunks->list || !hunks->reasons)
+        return whit_fail_memory(error, "the hunks of a patch", hunks->n * sizeof *hunks->list);
     const size_t *counts = WHIT_ITEMS(const size_t, &hunks->counts);
     for (size_t i = 0, k = 0; i < n_changes; i++) {
         const whit_change *c = whit_changes_at(staged, i);
-        const char *reason = whit_light_red(project, c);
+        const char *reason = whit_light_red(project, staged, c, hunks->reasons[i]);
         for (size_t last = k + counts[i]; k < last; k++) hunks->list[k] = (whit_hunk){c->path, reason, "", 0};
     }
     return show_texts(hunks) ? WHIT_OK : whit_fail_memory(error, "the hunks of a patch", hunks->texts.size_bytes);
@@ -156,6 +158,7 @@ whit_status whit_hunks_keep(const whit_hunks *hunks, const uint8_t *taken, whit_
 void whit_hunks_free(whit_hunks *hunks)
 {
     free(hunks->list);
+    free(hunks->reasons);
     whit_buf_free(&hunks->texts);
     whit_buf_free(&hunks->shown);
     whit_buf_free(&hunks->spans);

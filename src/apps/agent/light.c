@@ -112,17 +112,20 @@ static bool takes_key(const whit_change *c)
 }
 
 /* Returns the reason that follows from the text alone, or NULL. */
-static const char *red_by_text(const whit_change *change)
+static const char *red_by_text(const char *project, const whit_changes *set, const whit_change *change,
+                               char room[WHIT_REASON_BYTES])
 {
     if (takes_key(change)) return "it takes a key, or a part of one, out of a file";
     if (adds_hidden(change)) return "it adds characters that are invisible or change the order of others";
-    return whit_review_code(change);
+    const whit_review_project place = {project, set};
+    return whit_review_code(change, &place, room);
 }
 
-const char *whit_light_red(const char *project, const whit_change *change)
+const char *whit_light_red(const char *project, const whit_changes *set, const whit_change *change,
+                           char room[WHIT_REASON_BYTES])
 {
     const char *reason = red_by_place(project, change);
-    return reason ? reason : red_by_text(change);
+    return reason ? reason : red_by_text(project, set, change, room);
 }
 
 const whit_change *whit_light_mark(const char *project, const whit_changes *set)
@@ -130,9 +133,10 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
     const whit_change *first = NULL;
     for (size_t i = 0; i < whit_changes_count(set); i++) {
         whit_change *c = whit_changes_at(set, i);
-        c->reason = whit_light_red(project, c);
+        char room[WHIT_REASON_BYTES];
+        snprintf(c->reason, sizeof c->reason, "%s", whit_or_empty(whit_light_red(project, set, c, room)));
         c->place = whit_project_place(project, c->path);
-        if (c->reason && !first) first = c;
+        if (*c->reason && !first) first = c;
     }
     return first;
 }
@@ -142,10 +146,11 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
     for (size_t i = 0; i < whit_changes_count(set); i++) {
         const whit_change *c = whit_changes_at(set, i);
         const char *reason = red_by_place(project, c);
-        bool is_new = reason && (!c->reason || strcmp(reason, c->reason) != 0);
+        char room[WHIT_REASON_BYTES];
+        bool is_new = reason && strcmp(reason, c->reason) != 0;
         /* if the change had a reason, its text is not examined: with the hunk of that reason left out, the rest may
          * have another one */
-        if (!reason && !c->reason) is_new = red_by_text(c) != NULL;
+        if (!reason && !*c->reason) is_new = red_by_text(project, set, c, room) != NULL;
         if (is_new || c->place != whit_project_place(project, c->path)) return c;
     }
     return NULL;

@@ -7,8 +7,10 @@
 #include "base/typed.h"
 
 /* Returns the reason why a person must always be asked about a change, whatever permissions are set, or NULL. The path
- * is examined both as written and with links followed. */
-const char *whit_light_red(const char *project, const whit_change *change);
+ * is examined both as written and with links followed. `set`: changes that are made together with this one, or
+ * NULL. The reason is a constant text or in `room`. */
+const char *whit_light_red(const char *project, const whit_changes *set, const whit_change *change,
+                           char room[WHIT_REASON_BYTES]);
 /* Sets `place` of each change, and `reason` of each change that always needs approval. Returns the first such change,
  * or NULL. */
 const whit_change *whit_light_mark(const char *project, const whit_changes *set);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/review.h"
 
+#include "agent/review_imports.h"
 #include "agent/review_text.h"
 #include "base/hash.h"
 #include "base/items.h"
@@ -40,8 +41,16 @@ static const struct flagged {
     }
 #define C_RUNS(name)   FLAG(C, RUNS, name)
 #define C_UNSAFE(name) FLAG(C, UNSAFE, name)
-#define PYTHON(name)   FLAG(PYTHON, RUNS, name)
-#define OTHER(name)    FLAG(OTHER, RUNS, name)
+#define C_USE(name)                                                                                                    \
+    {                                                                                                                  \
+        WHIT_CODE_C, RUNS, name, "it adds a use of " name                                                              \
+    }
+#define C_STARTS(name)                                                                                                 \
+    {                                                                                                                  \
+        WHIT_CODE_C, UNSAFE, name, "it may add code that runs without a call: " name                                   \
+    }
+#define PYTHON(name) FLAG(PYTHON, RUNS, name)
+#define OTHER(name)  FLAG(OTHER, RUNS, name)
     C_RUNS("system"),
     C_RUNS("popen"),
     C_RUNS("execl"),
@@ -144,6 +153,18 @@ static const struct flagged {
     C_RUNS("Tcl_Eval"),
     C_RUNS("Tcl_EvalFile"),
     C_RUNS("JS_Eval"),
+    C_RUNS("vfork"),
+    C_RUNS("clone"),
+    C_RUNS("clone3"),
+    C_RUNS("memfd_create"),
+    C_USE("PROT_EXEC"),
+    C_STARTS("constructor"),
+    C_STARTS("__constructor__"),
+    C_STARTS("destructor"),
+    C_STARTS("__destructor__"),
+    C_STARTS("ifunc"),
+    C_STARTS("__ifunc__"),
+    C_STARTS("__section__"),
     C_UNSAFE("gets"),
     C_UNSAFE("strcpy"),
     C_UNSAFE("strcat"),
@@ -267,6 +288,17 @@ static const struct flagged {
     PYTHON("c2py"),
     PYTHON("enable_load_extension"),
     PYTHON("getattr_static"),
+    PYTHON("breakpoint"),
+    PYTHON("importorskip"),
+    PYTHON("pytest_plugins"),
+    PYTHON("pytester"),
+    PYTHON("testdir"),
+    PYTHON("eval_str"),
+    PYTHON("f_globals"),
+    PYTHON("f_builtins"),
+    PYTHON("_create_fn"),
+    PYTHON("loadTestsFromName"),
+    PYTHON("loadTestsFromNames"),
     OTHER("eval"),
     OTHER("system"),
     OTHER("popen"),
@@ -365,6 +397,9 @@ static int find_flagged(const side *s, const whit_parse_mention *m)
         if (flagged[k].language != language || !same_name(name, n, flagged[k].name)) continue;
         bool is_method = m->name && s->text[m->name - 1] == '.';
         if (language == WHIT_CODE_PYTHON && is_method && is_builtin(flagged[k].name)) continue;
+        /* many variables and methods are called clone */
+        const bool is_member = is_method || (m->name && s->text[m->name - 1] == '>');
+        if (language == WHIT_CODE_C && (is_member || !m->calls) && strcmp(flagged[k].name, "clone") == 0) continue;
         return k;
     }
     return -1;
@@ -456,7 +491,7 @@ static bool open_side(side *s, const char *path, const char *text, size_t n)
     uint8_t digest[WHIT_HASH_BYTES];
     *s = (side){.text = n ? text : "", .n = n};
     s->language = whit_review_language(path, s->text, n);
-    s->raw = (whit_review_text){path, s->text, n, s->language};
+    s->raw = (whit_review_text){path, s->text, n, s->language, &s->parse};
     whit_parse_text(&s->parse, s->language, s->text, n);
     for (size_t at = 0; at < n;) {
         whit_buf_append(&s->lines, &at, sizeof at);
@@ -590,7 +625,8 @@ static const char *find_named(const side *before, const side *after)
     return NULL;
 }
 
-static const char *find_new_use(const side *before, const side *after)
+static const char *find_new_use(const side *before, const side *after, const whit_review_project *project,
+                                char room[WHIT_REASON_BYTES])
 {
     whit_buf old = {0}, new = {0};
     const char *reason = NULL;
@@ -604,6 +640,7 @@ static const char *find_new_use(const side *before, const side *after)
     if (!reason) reason = find_included(before, after);
     if (!reason) reason = find_named(before, after);
     if (!reason) reason = whit_review_forms(&before->raw, &after->raw);
+    if (!reason) reason = whit_review_imports(&before->raw, &after->raw, project, room);
     whit_buf_free(&old);
     whit_buf_free(&new);
     return ok ? reason : "it has more calls than can be reviewed";
@@ -776,7 +813,7 @@ static const char *find_unknown_test(const whit_change *c)
     return reason;
 }
 
-const char *whit_review_code(const whit_change *c)
+const char *whit_review_code(const whit_change *c, const whit_review_project *project, char room[WHIT_REASON_BYTES])
 {
     side before, after;
     if (!c->is) return NULL;
@@ -787,7 +824,7 @@ const char *whit_review_code(const whit_change *c)
     bool ok = open_side(&before, c->path, c->before, c->was ? c->before_bytes : 0);
     ok = open_side(&after, c->path, c->after, c->after_bytes) && ok;
     const char *reason = ok ? find_weaker_test(c, &before, &after) : "there is not enough memory to look at its code";
-    if (!reason) reason = find_new_use(&before, &after);
+    if (!reason) reason = find_new_use(&before, &after, project, room);
     close_side(&before);
     close_side(&after);
     return reason;

@@ -86,15 +86,30 @@ static const struct text_form modules[] = {{"child_process\"", "it adds a use of
                                            {"\"open3\"", "it adds a use of open3"},
                                            {"'open3'", "it adds a use of open3"}};
 /* Ways to reach a function in Python without writing its name. The text is searched with all blanks removed. */
-static const struct text_form python_texts[] = {
-    {"getattr(os", "it finds a function of os by name"},  {"getattr(sys", "it finds a function of sys by name"},
-    {"vars(os", "it finds a function of os by name"},     {"vars(sys", "it finds a function of sys by name"},
-    {"os.__dict__", "it finds a function of os by name"}, {"sys.__dict__", "it finds a function of sys by name"},
-    {"sys.modules", "it finds a module by name"},         {"__getattribute__", "it finds a function by name"},
-    {"__subclasses__", "it finds a class by name"},       {"__globals__", "it finds a function by name"},
-    {"attrgetter(", "it finds a function by name"},       {"methodcaller(", "it finds a function by name"},
-    {"globals()[", "it finds a function by name"},        {"locals()[", "it finds a function by name"},
-    {"importosas", "it gives os another name"},           {"importsysas", "it gives sys another name"}};
+static const struct text_form python_texts[] = {{"getattr(os", "it finds a function of os by name"},
+                                                {"getattr(sys", "it finds a function of sys by name"},
+                                                {"vars(os", "it finds a function of os by name"},
+                                                {"vars(sys", "it finds a function of sys by name"},
+                                                {"os.__dict__", "it finds a function of os by name"},
+                                                {"sys.__dict__", "it finds a function of sys by name"},
+                                                {"sys.modules", "it finds a module by name"},
+                                                {"__getattribute__", "it finds a function by name"},
+                                                {"__subclasses__", "it finds a class by name"},
+                                                {"__globals__", "it finds a function by name"},
+                                                {"attrgetter(", "it finds a function by name"},
+                                                {"methodcaller(", "it finds a function by name"},
+                                                {"globals()[", "it finds a function by name"},
+                                                {"locals()[", "it finds a function by name"},
+                                                {"yaml.load(", "it calls yaml.load()"},
+                                                {"yaml.load_all(", "it calls yaml.load_all()"},
+                                                {"yaml.full_load(", "it calls yaml.full_load()"},
+                                                {"torch.load(", "it calls torch.load()"},
+                                                {"pip.main(", "it calls pip.main()"},
+                                                {"pytest.main(", "it calls pytest.main()"},
+                                                {"profile.run(", "it calls profile.run()"},
+                                                {"config.listen(", "it calls logging.config.listen()"},
+                                                {"importosas", "it gives os another name"},
+                                                {"importsysas", "it gives sys another name"}};
 /* Ways to build or rename a name with the C preprocessor. */
 static const struct text_form c_texts[] = {{"##", "it pastes names together"},
                                            {"%:", "it has digraphs"},
@@ -102,7 +117,12 @@ static const struct text_form c_texts[] = {{"##", "it pastes names together"},
                                            {"?\?=", "it has trigraphs"},
                                            {"redefine_extname", "it gives a function another name"},
                                            {"weakref", "it gives a function another name"},
-                                           {"pragma weak", "it gives a function another name"}};
+                                           {"pragma weak", "it gives a function another name"},
+                                           {"init_array", "it may add code that runs without a call"},
+                                           {"fini_array", "it may add code that runs without a call"},
+                                           {"init_seg", "it may add code that runs without a call"},
+                                           {"pragma init", "it may add code that runs without a call"},
+                                           {"pragma fini", "it may add code that runs without a call"}};
 
 static bool is_word_byte(char c)
 {
@@ -149,6 +169,24 @@ static size_t count_assembly(const char *text, size_t n)
         if (!end || end == n) continue;
         count += strchr("({/\\", text[end]) != NULL || has_text(text + end, n - end < 12 ? n - end : 12, "volatile") ||
             word_end(text, n, end, "goto") || word_end(text, n, end, "inline");
+    }
+    return count;
+}
+
+/* Counts attributes that put code or data into a section, section("...") and allocate("..."): a linker collects the
+ * functions that run before and after main() by the names of sections. */
+static size_t count_sections(const char *text, size_t n)
+{
+    static const char *const words[] = {"section", "allocate"};
+    size_t count = 0;
+    for (size_t at = 1; at < n; at++) {
+        size_t end = 0, before = at;
+        if (text[at] != 's' && text[at] != 'a') continue;
+        for (size_t i = 0; !end && i < sizeof words / sizeof *words; i++) end = word_end(text, n, at, words[i]);
+        while (end && before && isspace((uint8_t)text[before - 1])) before--;
+        if (!end || !before || !strchr("(,:", text[before - 1])) continue;
+        while (end < n && isspace((uint8_t)text[end])) end++;
+        count += end < n && text[end] == '(';
     }
     return count;
 }
@@ -276,6 +314,8 @@ static const char *find_c(const whit_review_text *before, const whit_review_text
     if (count_assembly(after->text, after->n) > count_assembly(before->text, before->n)) return "it adds assembly";
     if (count_included(after->text, after->n) > count_included(before->text, before->n))
         return "it includes a file that is not named after the word";
+    if (count_sections(after->text, after->n) > count_sections(before->text, before->n))
+        return "it puts code or data into a section by its name";
     if (count_raw(after) > count_raw(before)) return "it has a raw string, which is code for some compilers";
     return count_divided(after->text, after->n) > count_divided(before->text, before->n)
         ? "it divides a name over two lines"

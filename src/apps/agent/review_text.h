@@ -11,6 +11,7 @@ typedef struct whit_review_text {
     const char *path, *text;
     size_t n;
     whit_code_language language;
+    const whit_parse *parse; /* the text's definitions and mentions */
 } whit_review_text;
 
 /* Returns the language as which a file is reviewed: from its name, in upper or lower case, or from the interpreter in

@@ -11,6 +11,8 @@
 
 #include "base/mem.h"
 
+#define WHIT_REASON_BYTES 240 /* room for a reason why a person must be asked */
+
 /* Change of one file in a turn; the caller owns the texts. */
 typedef struct whit_change {
     const char *path; /* path relative to the project, with '/' between its parts */
@@ -22,8 +24,8 @@ typedef struct whit_change {
     size_t before_bytes, after_bytes;
     /* place of the file when the change was shown (whit_project_place), set by whit_light_mark(); 0: not known */
     uint64_t place;
-    /* reason (a constant text) why a person must be asked, set by whit_light_mark(); NULL: no reason */
-    const char *reason;
+    /* reason why a person must be asked, set by whit_light_mark(); "": no reason */
+    char reason[WHIT_REASON_BYTES];
 } whit_change;
 
 typedef enum whit_turn_kind { WHIT_TURN_WRITE = 1, WHIT_TURN_UNDO = 2, WHIT_TURN_REDO = 3 } whit_turn_kind;
