@@ -147,7 +147,7 @@ whit(*words)
 wanted(tree() != before, "the last turn")
 whit("undo")
 wanted(tree() == before, "the last undo")
-left = [f for _, _, files in os.walk("p") for f in files if ".tmp-" in f]
+left = [f for _, _, files in os.walk("p") for f in files if ".tmp-" in f or f.startswith(".whit-turn")]
 wanted(not left, f"files are left: {left}")
 wanted(min(n_before, n_after) > KILLS // 20, f"kills at one side alone: {n_before} before, {n_after} after")
 print(f"{KILLS} kills: {n_before} before, {n_after} after, {n_done} of them were done already")

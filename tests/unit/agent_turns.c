@@ -6,6 +6,7 @@
 #include <glob.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -147,7 +148,7 @@ static void a_write_in_place_is_taken_back(void **state)
     assert_int_equal(truncate(found.gl_pathv[0], about.st_size - 1), 0);
     globfree(&found);
     FILE *file = fopen(path, "r+");
-    assert_int_equal(fwrite("the new old text", 1, 16, file), 16);
+    assert_int_equal(fwrite("the nld text\0\0\0\0\0\0\0", 1, 20, file), 20);
     fclose(file);
     put(".whit-turn~", "the new text, longer");
     uint32_t recovered;
@@ -155,6 +156,95 @@ static void a_write_in_place_is_taken_back(void **state)
     assert_string_equal(get("linked"), "the old text");
     assert_string_equal(get("other"), "the old text");
     assert_int_equal(recovered, 1);
+}
+
+/* What another program does right before this process renames a file; NULL: nothing. */
+static void (*before_rename)(void);
+
+#ifdef RENAME_EXCHANGE
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    void (*act)(void) = before_rename;
+    before_rename = NULL;
+    if (act) act();
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+#endif
+
+static void save_a(void)
+{
+    put("a", "saved by a person");
+}
+
+static void end_here(void)
+{
+    _exit(9);
+}
+
+/* A file that is saved after the last look at it, and before it is replaced, created or removed, stays. */
+static void a_save_between_look_and_write_stays(void **state)
+{
+    (void)state;
+#ifndef RENAME_EXCHANGE
+    skip();
+#endif
+    whit_error error;
+    const whit_change cases[] = {change("a", "old a", "new a"), change("a", NULL, "new a"), change("a", "old a", NULL)};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin();
+        if (cases[i].was) put("a", "old a");
+        whit_turns *journal = open_journal(NULL);
+        before_rename = save_a;
+        assert_int_equal(whit_turns_write(journal, &cases[i], 1, NULL, &error), WHIT_ERROR_ARGUMENT);
+        assert_non_null(strstr(error.message, "has changed"));
+        assert_null(before_rename);
+        assert_string_equal(get("a"), "saved by a person");
+        assert_string_equal(get(".whit-turn~"), "");
+        whit_turns_close(journal);
+    }
+    begin();
+    put("a", "old a");
+    whit_turns *journal = open_journal(NULL);
+    uint32_t number = 0;
+    assert_ok(whit_turns_write(journal, &cases[0], 1, NULL, &error), error);
+    before_rename = save_a;
+    assert_int_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_string_equal(get("a"), "saved by a person");
+    whit_turns_close(journal);
+}
+
+/* After a crash the person goes on: what they have saved since stays. */
+static void an_edit_after_a_crash_stays(void **state)
+{
+    (void)state;
+#ifndef RENAME_EXCHANGE
+    skip();
+#endif
+    begin();
+    whit_error error;
+    int how;
+    uint32_t recovered;
+    put("a", "old a");
+    put("b", "old b");
+    const whit_change both[] = {change("b", "old b", "new b"), change("a", "old a", "new a")};
+    for (int edited = 0; edited < 2; edited++) {
+        pid_t child = fork();
+        if (child == 0) {
+            whit_turns *journal = open_journal(NULL);
+            before_rename = end_here;
+            (void)whit_turns_write(journal, both + edited, 2 - (size_t)edited, NULL, &error);
+            _exit(0);
+        }
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 9);
+        if (edited) put("a", "new by hand");
+        whit_turns *journal = open_journal(&recovered);
+        assert_int_equal(recovered, 1);
+        assert_string_equal(get("a"), edited ? "new by hand" : "old a");
+        assert_string_equal(get("b"), "old b");
+        assert_string_equal(get(".whit-turn~"), "");
+        whit_turns_close(journal);
+    }
 }
 
 static void the_root_is_a_project(void **state)
@@ -503,6 +593,8 @@ int main(void)
         cmocka_unit_test(turns_go_back_and_forth),
         cmocka_unit_test(a_file_keeps_all_but_its_content),
         cmocka_unit_test(a_write_in_place_is_taken_back),
+        cmocka_unit_test(a_save_between_look_and_write_stays),
+        cmocka_unit_test(an_edit_after_a_crash_stays),
         cmocka_unit_test(the_root_is_a_project),
         cmocka_unit_test(the_last_undone_comes_back_first),
         cmocka_unit_test(nothing_leaves_the_project),

@@ -2,6 +2,7 @@
 #include "agent/turns.h"
 
 #include "agent/commits.h"
+#include "base/exchange.h"
 #include "agent/folders.h"
 #include "agent/guard.h"
 #include "base/file.h"
@@ -229,65 +230,107 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-/* Writes the content of one side atomically, and keeps the file's metadata; removes the file if it does not exist on
- * that side. Must be called right after is_side(), which has checked the path. A file with other hard links, or with
- * metadata that a new file cannot get, is overwritten in place, while its folder contains a complete copy of the new
- * content. flush_files() must follow. */
-static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after, whit_buf *made,
-                            whit_error *error)
+/* Reports that a file is not what it was when the change was made; for an undo or redo, since turn `of`. */
+static whit_status has_changed(const whit_change *change, uint32_t of, whit_error *error)
 {
-    char full[PATH_MAX], beside[PATH_MAX];
-    bool exists = after ? change->is : change->was;
-    if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%s' is not a path below the project: give one relative to its folder", change->path);
-    if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
-    WHIT_TRY(make_folders(full, strlen(journal->project), made, error));
-    if (!name_beside(full, beside))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the path is longer than %zu bytes, the limit", full,
-                         PATH_MAX - sizeof BESIDE);
-    const char *text = after ? change->after : change->before;
-    size_t n_bytes = after ? change->after_bytes : change->before_bytes;
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
+    if (of)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: has changed since turn %u; nothing is written", change->path,
+                         of);
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "%s: has changed since it was read; nothing is written: look at it again", change->path);
+}
+
+/* Creates the temporary file of a file to be written. */
+static whit_status open_beside(const char *full, char beside[PATH_MAX], bool after, int *fd, whit_error *error)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    *fd = open(beside, flags, 0666);
     /* A temporary file that a crash left is removed when its turn is undone. If one exists before a turn, it belongs to
      * the person, and the write fails. */
-    if (fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) fd = open(beside, flags, 0666);
-    if (fd < 0 && errno == EEXIST)
+    if (*fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) *fd = open(beside, flags, 0666);
+    if (*fd < 0 && errno == EEXIST)
         return whit_fail(
             error, WHIT_ERROR_IO,
             "%s: a temporary file of this name must be created, but the name is taken: move that file away", beside);
-    if (fd < 0) return whit_fail_errno(error, full, "create a file beside it");
+    return *fd < 0 ? whit_fail_errno(error, full, "create a file beside it") : WHIT_OK;
+}
+
+/* Writes the content of one side atomically, and keeps the file's metadata; removes the file if it does not exist on
+ * that side. Must be called right after is_side(), which has checked the path and that the file is `expected`. A file
+ * with other hard links, or with metadata that a new file cannot get, is overwritten in place, while its folder
+ * contains a complete copy of the new content. flush_files() must follow. Errors: argument (another program has written
+ * the file since is_side(); it is left as it is). */
+static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after,
+                            const whit_expected *expected, uint32_t of, whit_buf *made, whit_error *error)
+{
+    char full[PATH_MAX], beside[PATH_MAX];
+    const bool exists = after ? change->is : change->was;
+    whit_exchanged done;
+    int fd;
+    if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%s' is not a path below the project: give one relative to its folder", change->path);
+    if (!exists && !expected->exists) return WHIT_OK;
+    if (exists) WHIT_TRY(make_folders(full, strlen(journal->project), made, error));
+    if (!name_beside(full, beside))
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the path is longer than %zu bytes, the limit", full,
+                         PATH_MAX - sizeof BESIDE);
+    if (!exists) {
+        done = whit_exchange_remove(beside, full, expected);
+        if (done == WHIT_EXCHANGE_FAILED) return whit_fail_errno(error, full, "remove");
+        return done == WHIT_EXCHANGE_DONE ? WHIT_OK : has_changed(change, of, error);
+    }
+    WHIT_TRY(open_beside(full, beside, after, &fd, error));
+    const char *text = after ? change->after : change->before;
+    size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int old = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
     bool is_kept = old < 0 ? !change->mode || fchmod(fd, change->mode) == 0
                            : fstat(old, &about) == 0 && about.st_nlink == 1 && whit_copy_metadata(old, fd);
     bool in_place = old >= 0 && !is_kept, ok = whit_write_all(fd, text, n_bytes) && (!in_place || fsync(fd) == 0);
     if (old >= 0) close(old);
-    ok = close(fd) == 0 && ok && (in_place || (is_kept && rename(beside, full) == 0));
+    ok = close(fd) == 0 && ok && (in_place || is_kept);
     whit_status status = ok ? WHIT_OK : whit_fail_errno(error, full, "write");
-    if (ok && in_place) status = whit_write_over(full, text, n_bytes, error);
-    if (!ok || in_place) unlink(beside);
+    if (ok && in_place && !whit_exchange_is(full, expected))
+        status = has_changed(change, of, error);
+    else if (ok && in_place)
+        status = whit_write_over(full, text, n_bytes, error);
+    else if (ok) {
+        done = whit_exchange_put(beside, full, expected);
+        if (done == WHIT_EXCHANGE_FAILED) status = whit_fail_errno(error, full, "write");
+        if (done == WHIT_EXCHANGE_OTHER) status = has_changed(change, of, error);
+    }
+    if (status != WHIT_OK || in_place) unlink(beside);
     return status;
 }
 
+/* Returns whether the content is what is left of a file that was overwritten in place and not to its end: each of its
+ * bytes is that of one of the two sides, or zero beyond the end of the old one. A file that somebody has changed since
+ * has other bytes. */
+static bool is_mixture(const whit_change *c, const whit_buf *content)
+{
+    const size_t longer = c->before_bytes > c->after_bytes ? c->before_bytes : c->after_bytes;
+    if (content->size_bytes < c->before_bytes || content->size_bytes > longer) return false;
+    for (size_t i = 0; i < content->size_bytes; i++) {
+        const char byte = (char)content->data[i];
+        const bool is_old = i < c->before_bytes ? byte == c->before[i] : !byte;
+        if (!is_old && !(i < c->after_bytes && byte == c->after[i])) return false;
+    }
+    return true;
+}
+
 /* Returns whether the program ended while it overwrote this file in place. The temporary copy in its folder is then
- * complete. */
-static bool was_cut_off(const whit_turns *journal, const whit_change *change)
+ * complete, and the file, whose content is appended to `content`, is a mixture of both sides. */
+static bool was_cut_off(const whit_turns *journal, const whit_change *change, whit_buf *content)
 {
     char full[PATH_MAX], beside[PATH_MAX];
-    whit_buf copy = {0};
     whit_error ignored;
+    const whit_expected whole = {true, change->after, change->after_bytes};
     struct stat about;
-    if (!change->is || resolve_path(journal->project, change->path, full, NULL, &ignored) != WHIT_OK ||
-        !name_beside(full, beside) || lstat(full, &about) != 0 || lstat(beside, &about) != 0 ||
-        !S_ISREG(about.st_mode) || whit_read_file(beside, MAX_FILE_BYTES, &copy, &ignored) != WHIT_OK) {
-        whit_buf_free(&copy);
-        return false;
-    }
-    bool whole = copy.size_bytes == change->after_bytes &&
-        (!copy.size_bytes || memcmp(copy.data, change->after, copy.size_bytes) == 0);
-    whit_buf_free(&copy);
-    return whole;
+    return change->was && change->is && resolve_path(journal->project, change->path, full, NULL, &ignored) == WHIT_OK &&
+        name_beside(full, beside) && whit_exchange_is(beside, &whole) && lstat(full, &about) == 0 &&
+        S_ISREG(about.st_mode) && whit_read_file(full, MAX_FILE_BYTES, content, &ignored) == WHIT_OK &&
+        is_mixture(change, content);
 }
 
 static whit_status flush_file(const whit_turns *journal, const char *path, whit_error *error)
@@ -528,8 +571,15 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
 static whit_status take_back(const whit_turns *journal, const whit_change *change, whit_error *error)
 {
     bool after;
+    whit_buf mixture = {0};
     WHIT_TRY(is_side(journal, change, true, &after, error));
-    return after || was_cut_off(journal, change) ? put_file(journal, change, false, NULL, error) : WHIT_OK;
+    const bool is_mixed = !after && was_cut_off(journal, change, &mixture);
+    whit_expected expected = {change->is, change->after, change->after_bytes};
+    if (is_mixed) expected = (whit_expected){true, whit_chars(&mixture), mixture.size_bytes};
+    whit_status status = WHIT_OK;
+    if (after || is_mixed) status = put_file(journal, change, false, &expected, 0, NULL, error);
+    whit_buf_free(&mixture);
+    return status == WHIT_ERROR_ARGUMENT ? WHIT_OK : status; /* the file has changed since */
 }
 
 /* Rolls back a turn that has no end frame: each file with the turn's new content gets its old content again. */
@@ -657,13 +707,7 @@ static whit_status need_before(const whit_turns *journal, const whit_change *cha
 {
     bool same;
     WHIT_TRY(is_side(journal, change, false, &same, error));
-    if (!same && of)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: has changed since turn %u; nothing is written", change->path,
-                         of);
-    if (!same)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: has changed since it was read; nothing is written: look at it again", change->path);
-    return WHIT_OK;
+    return same ? WHIT_OK : has_changed(change, of, error);
 }
 
 static whit_status write_turn(whit_turns *journal, frame_head head, const whit_change *changes, size_t n,
@@ -689,7 +733,9 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     while (status == WHIT_OK && done < n) {
         /* check the file again, since flushing the journal takes time in which a person may write the file */
         status = need_before(journal, &changes[done], head.of, error);
-        if (status == WHIT_OK) status = put_file(journal, &changes[done], true, &made, error);
+        const whit_change *c = &changes[done];
+        const whit_expected expected = {c->was, c->before, c->before_bytes};
+        if (status == WHIT_OK) status = put_file(journal, c, true, &expected, head.of, &made, error);
         if (status == WHIT_OK) done++;
     }
     if (status == WHIT_OK) status = flush_files(journal, changes, n, error);
