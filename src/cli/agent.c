@@ -239,6 +239,8 @@ static int apply_patch(cli_call *call, const char *project)
     if (call->n_operands < 2) return cli_fail(call, CLI_USAGE, "no patch given: whit agent apply FILE (- is stdin)");
     status = cli_read_text(call, call->operands[1], &text);
     if (status != CLI_OK) return status;
+    const uint32_t recovered = values->preview ? 0 : whit_turns_recover(project, values->state);
+    if (recovered) cli_note(WHIT_TURNS_RECOVERED, recovered);
     if (whit_patch_parse(text.data, text.size_bytes, &patch, &error) != WHIT_OK ||
         whit_changes_patch(&set, project, &patch, values->file, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
@@ -305,7 +307,7 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
     }
     if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
-    if (recovered) cli_note("turn %u had been interrupted; its files are as they were before it", recovered);
+    if (recovered) cli_note(WHIT_TURNS_RECOVERED, recovered);
     int status = CLI_OK;
     bool undo = strcmp(what, "undo") == 0;
     if (strcmp(what, "log") == 0)
@@ -335,6 +337,7 @@ int cli_agent_latest(cli_call *call, const char *project)
     uint32_t recovered, number = 0;
     if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
+    if (recovered) cli_note(WHIT_TURNS_RECOVERED, recovered);
     whit_status status = whit_turns_undo(journal, &number, true, show_forward, call, &error);
     if (status == WHIT_OK) cli_note("turn %u; /undo takes it back", number);
     whit_turns_close(journal);

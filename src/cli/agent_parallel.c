@@ -413,6 +413,8 @@ int cli_agent_parallel(cli_call *call, const char *project)
                              .cancel = cli_cancelled()};
     if (status == CLI_OK && whit_agent_config_load(&p.config, project, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
+    const uint32_t recovered = status == CLI_OK ? whit_turns_recover(project, values->state) : 0;
+    if (recovered) cli_note(WHIT_TURNS_RECOVERED, recovered);
     if (status == CLI_OK && values->local) status = start_server(&p);
     if (status == CLI_OK) status = run_tasks(&p);
     for (size_t i = 0; p.tasks && i < p.n_tasks; i++) {

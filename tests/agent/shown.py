@@ -299,6 +299,24 @@ for to, text in ((".git", "x\u200b\n"), ("other", "x\n")):
     wanted("has changed since it was shown" in results[0] and not os.path.exists(f"p/{to}/config.new"),
            f"written elsewhere than shown: {to}: {results}")
 
+# A turn that a crash interrupted is taken back before anything is read, and the person is told.
+open("c.patch", "w").write("--- /dev/null\n+++ b/c.txt\n@@ -0,0 +1 @@\n+c\n")
+for kind in ("task", "apply"):
+    project({"a.txt": b"a\n"})
+    endpoint = Endpoint([write("a.txt", "b\n"), END])
+    subprocess.run([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--yes"], env=environment(), stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    endpoint.server.shutdown()
+    journal = glob.glob("state/whit/agent-*.ndf")[0]
+    os.truncate(journal, os.path.getsize(journal) - 1)
+    if kind == "task":
+        status, seen, told = typed([message(None, [("read", {"path": "a.txt"})]), write("c.txt", "c\n"), END], [("[y/N", "y\n")])
+        wanted(told[0] == "a\n" and "1 file written" in told[1], f"read before the turn was taken back: {told}")
+    else:
+        status, seen = at_terminal([WHIT, "agent", "apply", "c.patch", "--project", "p"], [("[y/N", "y\n")], environment())
+    wanted(status == 0 and -1 < seen.find("turn 1 had been interrupted") < seen.find("+c") and read("a.txt") == b"a\n" and
+           read("c.txt") == b"c\n", f"an interrupted turn ({kind}): {seen}")
+
 # A folder becomes a link to the outside while the journal is written, after all was checked.
 def swap(to):
     end = time.time() + 20

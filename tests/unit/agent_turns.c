@@ -213,7 +213,8 @@ static void a_save_between_look_and_write_stays(void **state)
     whit_turns_close(journal);
 }
 
-/* After a crash the person goes on: what they have saved since stays. */
+/* After a crash the person goes on: what they have saved since stays. Nothing else is written in the call that takes
+ * the turn back, since nobody has seen the project as it is afterwards. */
 static void an_edit_after_a_crash_stays(void **state)
 {
     (void)state;
@@ -243,8 +244,13 @@ static void an_edit_after_a_crash_stays(void **state)
         assert_string_equal(get("a"), edited ? "new by hand" : "old a");
         assert_string_equal(get("b"), "old b");
         assert_string_equal(get(".whit-turn~"), "");
+        const whit_change other = change("c", NULL, "new c");
+        assert_int_equal(whit_turns_write(journal, &other, 1, NULL, &error), WHIT_ERROR_ARGUMENT);
+        assert_non_null(strstr(error.message, "turn 1 had been interrupted"));
+        assert_string_equal(get("c"), "");
         whit_turns_close(journal);
     }
+    assert_int_equal(whit_turns_recover(project, state_dir), 0);
 }
 
 static void the_root_is_a_project(void **state)

@@ -697,6 +697,12 @@ whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_m
         options->runner->note = options->note;
         options->runner->user = options->user;
     }
+    const uint32_t recovered = options->only_reads ? 0 : whit_turns_recover(options->project, options->state_dir);
+    if (recovered) {
+        char line[100];
+        snprintf(line, sizeof line, WHIT_TURNS_RECOVERED, recovered);
+        options->note(options->user, line);
+    }
     bool ok = l.tools && (!options->mcp || whit_mcp_add_tools(options->mcp, l.tools));
     whit_status status = ok ? run_loop(&l, options->task, error) : no_memory(error);
     whit_buf_free(&refused);

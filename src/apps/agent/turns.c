@@ -52,6 +52,7 @@ struct whit_turns {
     whit_buf turns; /* whit_turn[] */
     /* uint32_t[]: index of each turn's frame in the log; UINT32_MAX: not known until the log is read again */
     whit_buf frames;
+    uint32_t recovered; /* number of the turn that was rolled back when the journal was opened; 0: none, or told */
     whit_status commit; /* result of committing the last turn to git */
     whit_error commit_error;
 };
@@ -650,11 +651,26 @@ whit_status whit_turns_open(const char *project, const char *state_dir, whit_tur
     if (status == WHIT_OK && !(journal->path = strdup(path))) status = whit_fail_memory(error, "a name", PATH_MAX);
     if (status == WHIT_OK) status = open_log(journal, error);
     if (status == WHIT_OK) status = read_turns(journal, recovered, error);
+    journal->recovered = *recovered;
     if (status == WHIT_OK)
         *out = journal;
     else
         whit_turns_close(journal);
     return status;
+}
+
+uint32_t whit_turns_recover(const char *project, const char *state_dir)
+{
+    char path[PATH_MAX];
+    whit_turns *journal;
+    whit_error ignored;
+    uint32_t recovered = 0;
+    if (whit_agent_state_path(project, state_dir, "agent", ".ndf", path, &ignored) != WHIT_OK ||
+        access(path, F_OK) != 0)
+        return 0;
+    if (whit_turns_open(project, state_dir, &journal, &recovered, &ignored) != WHIT_OK) return 0;
+    whit_turns_close(journal);
+    return recovered;
 }
 
 void whit_turns_close(whit_turns *journal)
@@ -763,6 +779,15 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
                              whit_error *error)
 {
     frame_head head = {.kind = WHIT_TURN_WRITE};
+    /* The caller has not seen the files that the rollback of the interrupted turn has just restored. */
+    if (journal->recovered) {
+        const uint32_t recovered = journal->recovered;
+        journal->recovered = 0;
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "turn %u had been interrupted, and its files are as they were before it; nothing else is "
+                         "written: look at it again",
+                         recovered);
+    }
     if (note)
         snprintf(head.note, sizeof head.note, "%.*s", (int)whit_utf8_cut(note, strlen(note), sizeof head.note - 1),
                  note);

@@ -45,18 +45,25 @@ typedef struct whit_turn {
 
 typedef struct whit_turns whit_turns;
 
+/* Message about a turn that was rolled back, with its number. */
+#define WHIT_TURNS_RECOVERED "turn %u had been interrupted; its files are as they were before it"
+
 /* Opens and locks the journal of a project; creates it if it does not exist. If the last turn was interrupted, rolls it
  * back and sets *recovered to its number, otherwise to 0. `state_dir` NULL means $XDG_STATE_HOME/whit, or
  * $HOME/.local/state/whit. Errors: io, format (a damaged journal), limit (another agent has the lock). */
 whit_status whit_turns_open(const char *project, const char *state_dir, whit_turns **journal, uint32_t *recovered,
                             whit_error *error);
 void whit_turns_close(whit_turns *journal);
+/* Rolls an interrupted turn back, before a project is looked at, and returns its number; 0 if no turn was interrupted
+ * or the journal cannot be opened. `project` has no links. */
+uint32_t whit_turns_recover(const char *project, const char *state_dir);
 
 uint32_t whit_turns_count(const whit_turns *journal);
 const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < whit_turns_count(), oldest first */
 
 /* Writes a turn: its frame to the journal, then the files, then the end frame. Fails with WHIT_ERROR_ARGUMENT, before
- * anything is written, if a file no longer equals `before`. On any failure the files keep or get back their old
+ * anything is written, if a file no longer equals `before`, or if opening the journal has rolled a turn back, which the
+ * caller has not seen. On any failure the files keep or get back their old
  * contents; if restoring them fails, too (WHIT_ERROR_IO), the next whit_turns_open() rolls the turn back. */
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error);
