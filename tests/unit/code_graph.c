@@ -2,8 +2,10 @@
  * Tests the code graph: what it finds in sources with unusual syntax, and that damaged graph files are detected. */
 #include "test_folder.h"
 
+#include "base/items.h"
 #include "base/rng.h"
 #include "code/graph_file.h"
+#include "code/walk.h"
 
 #include <sys/stat.h>
 
@@ -700,6 +702,41 @@ static void test_ignored_folders(void **state)
     whit_graph_close(graph);
 }
 
+static bool add_walked(void *user, const char *path)
+{
+    whit_buf_printf(user, "%s ", path);
+    return true;
+}
+
+/* All rules of a .gitignore count, however many there are and however long their patterns are. */
+static void test_many_rules(void **state)
+{
+    (void)state;
+    whit_buf rules = {0}, seen = {0};
+    char line[80];
+    mkdir(in_folder("ruled"), 0700);
+    mkdir(in_folder("ruled/sub"), 0700);
+    write_file("ruled/last.c", "int one;\n");
+    write_file("ruled/kept.c", "int one;\n");
+    write_file("ruled/sub/long.c", "int one;\n");
+    write_file("ruled/sub/kept.c", "int one;\n");
+    write_file("ruled/sub/.gitignore", "unused\n");
+    for (int i = 0; i < 2000; i++) {
+        snprintf(line, sizeof line, "unused-%d.c\n", i);
+        whit_buf_append_str(&rules, line);
+    }
+    whit_buf_append_str(&rules, "last.c\n/sub/[");
+    for (int i = 0; i < 400; i++) whit_buf_append_str(&rules, "l");
+    whit_buf_append_str(&rules, "]ong.c\n");
+    whit_buf_append(&rules, "", 1);
+    write_file("ruled/.gitignore", whit_chars(&rules));
+    whit_walk_files(in_folder("ruled"), add_walked, &seen);
+    whit_buf_append(&seen, "", 1);
+    assert_string_equal(whit_chars(&seen), ".gitignore kept.c sub/.gitignore sub/kept.c ");
+    whit_buf_free(&rules);
+    whit_buf_free(&seen);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -708,6 +745,6 @@ int main(void)
         cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
         cmocka_unit_test(test_constraints), cmocka_unit_test(test_specifiers),      cmocka_unit_test(test_literals),
         cmocka_unit_test(test_imports),     cmocka_unit_test(test_packages),        cmocka_unit_test(test_docstrings),
-        cmocka_unit_test(test_formatted),   cmocka_unit_test(test_ignored_folders)};
+        cmocka_unit_test(test_formatted),   cmocka_unit_test(test_ignored_folders), cmocka_unit_test(test_many_rules)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -16,18 +16,18 @@
 
 #define DEPTH_MAX  32
 #define N_FILES    200000
-#define RULES_MAX  512
-#define IGNORE_MAX (256u << 10)
+#define IGNORE_MAX (16u << 20) /* a larger .gitignore is not read */
 
 struct rule {
-    char pattern[120];
+    size_t pattern; /* offset in `patterns`, where a zero byte ends it */
     bool negated, folders, anchored;
     int depth;     /* depth of the folder that contains the .gitignore */
     size_t n_base; /* length of the path of that folder, including the final slash */
 };
 struct walk {
-    struct rule *rules;
-    size_t n_rules, n_files;
+    whit_buf rules;    /* struct rule[]: those of the current folder and of the folders above it */
+    whit_buf patterns; /* char[] */
+    size_t n_files;
     whit_walk_fn *each;
     void *user;
     const char *folder;
@@ -38,32 +38,32 @@ struct walk {
 static void add_rules(struct walk *walk, const char *base, int depth, const char *text, size_t n_text)
 {
     const char *at = text, *end = text + n_text;
-    while (at < end && walk->n_rules < RULES_MAX) {
+    while (at < end) {
         const char *feed = memchr(at, '\n', (size_t)(end - at)), *line_end = feed ? feed : end;
         size_t n = (size_t)(line_end - at);
         while (n && (at[n - 1] == ' ' || at[n - 1] == '\r')) n--;
-        struct rule *rule = &walk->rules[walk->n_rules];
-        *rule = (struct rule){.depth = depth, .n_base = strlen(base)};
+        struct rule rule = {.pattern = walk->patterns.size_bytes, .depth = depth, .n_base = strlen(base)};
         const char *pattern = at;
         at = feed ? feed + 1 : end;
         if (!n || *pattern == '#') continue;
         if (*pattern == '!') {
-            rule->negated = true;
+            rule.negated = true;
             pattern++;
             n--;
         }
         if (n && pattern[n - 1] == '/') {
-            rule->folders = true;
+            rule.folders = true;
             n--;
         }
-        rule->anchored = memchr(pattern, '/', n) != NULL;
+        rule.anchored = memchr(pattern, '/', n) != NULL;
         if (n && *pattern == '/') {
             pattern++;
             n--;
         }
-        if (!n || n >= sizeof rule->pattern) continue;
-        memcpy(rule->pattern, pattern, n);
-        walk->n_rules++;
+        if (!n || memchr(pattern, 0, n)) continue; /* no name has a zero byte */
+        if (!whit_buf_append(&walk->patterns, pattern, n) || !whit_buf_append(&walk->patterns, "", 1) ||
+            !whit_buf_append(&walk->rules, &rule, sizeof rule))
+            walk->is_cut = true;
     }
 }
 
@@ -86,12 +86,16 @@ static void read_rules(struct walk *walk, const char *base, int depth)
 
 static bool segment_matches(const char *pattern, size_t n_pattern, const char *name, size_t n_name)
 {
-    char own[sizeof((struct rule *)0)->pattern], copy[NAME_MAX + 1];
-    if (!n_pattern || n_pattern >= sizeof own || n_name >= sizeof copy) return false;
+    char room[256], copy[NAME_MAX + 1];
+    if (!n_pattern || n_name >= sizeof copy) return false;
+    char *own = n_pattern < sizeof room ? room : malloc(n_pattern + 1);
+    if (!own) return false;
     memcpy(own, pattern, n_pattern);
     memcpy(copy, name, n_name);
     own[n_pattern] = copy[n_name] = 0;
-    return !fnmatch(own, copy, 0);
+    const bool is_match = !fnmatch(own, copy, 0);
+    if (own != room) free(own);
+    return is_match;
 }
 
 /* Returns whether a pattern matches a path, compared one path component at a time; "**" matches any number of folders.
@@ -121,11 +125,11 @@ static bool matches(const char *pattern, const char *path)
 /* Returns whether a .gitignore rule excludes this file or folder: the last rule that matches decides. */
 static bool is_ignored(const struct walk *walk, const char *path, const char *name, bool folder)
 {
-    for (size_t i = walk->n_rules; i-- > 0;) {
-        const struct rule *rule = &walk->rules[i];
+    for (size_t i = walk->rules.size_bytes / sizeof(struct rule); i-- > 0;) {
+        const struct rule *rule = WHIT_ITEMS(const struct rule, &walk->rules) + i;
+        const char *pattern = whit_chars(&walk->patterns) + rule->pattern;
         if (rule->folders && !folder) continue;
-        if (rule->anchored ? matches(rule->pattern, path + rule->n_base) : !fnmatch(rule->pattern, name, 0))
-            return !rule->negated;
+        if (rule->anchored ? matches(pattern, path + rule->n_base) : !fnmatch(pattern, name, 0)) return !rule->negated;
     }
     return false;
 }
@@ -147,7 +151,8 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
         return;
     }
     const bool all = walk->how->all;
-    size_t n_rules = walk->n_rules, n = 0, room = 0;
+    const size_t n_rules = walk->rules.size_bytes, n_patterns = walk->patterns.size_bytes;
+    size_t n = 0, room = 0;
     read_rules(walk, base, depth);
     char **names = NULL; /* names of the entries; those of folders end in '/' */
     for (struct dirent *entry; (entry = readdir(entries));) {
@@ -192,16 +197,16 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
         free(names[i]);
     }
     free(names);
-    walk->n_rules = n_rules;
+    walk->rules.size_bytes = n_rules;
+    walk->patterns.size_bytes = n_patterns;
 }
 
 bool whit_walk(const char *folder, const whit_walk_how *how, whit_walk_fn *each, void *user)
 {
-    struct walk walk = {
-        .each = each, .user = user, .folder = folder, .how = how, .rules = malloc(RULES_MAX * sizeof(struct rule))};
-    if (!walk.rules) return false;
+    struct walk walk = {.each = each, .user = user, .folder = folder, .how = how};
     walk_folder(&walk, "", 0);
-    free(walk.rules);
+    whit_buf_free(&walk.rules);
+    whit_buf_free(&walk.patterns);
     return !walk.is_cut && !walk.stopped;
 }
 
