@@ -332,10 +332,10 @@ static size_t skip_space(const whit_review_text *t, size_t at)
     for (;;) {
         while (at < t->n && isspace((uint8_t)t->text[at])) at++;
         if (at + 1 >= t->n || t->text[at] != '/' || (t->text[at + 1] != '*' && t->text[at + 1] != '/')) return at;
-        const bool is_line = t->text[at + 1] == '/';
-        const char *end = memmem(t->text + at + 2, t->n - at - 2, is_line ? "\n" : "*/", is_line ? 1 : 2);
+        const char *stop = t->text[at + 1] == '/' ? "\n" : "*/";
+        const char *end = memmem(t->text + at + 2, t->n - at - 2, stop, strlen(stop));
         if (!end) return t->n;
-        at = (size_t)(end - t->text) + (is_line ? 1 : 2);
+        at = (size_t)(end - t->text) + strlen(stop);
     }
 }
 
