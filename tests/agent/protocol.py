@@ -31,7 +31,9 @@ for line in sys.stdin:
     elif m["method"] == "tools/list":
         good = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}
         bad = [{"name": "a b", "inputSchema": {"type": "object"}}, {"name": "none"}, 3, {"name": "x" * 99, "inputSchema": {"type": "object"}}]
-        r = {"tools": [good, *bad], "nextCursor": "2"} if not m["params"] else {"tools": [{"name": "die", "inputSchema": {"type": "object"}}]}
+        many = [{"name": f"t{i}", "inputSchema": {"type": "object"}} for i in range(150)]
+        if way == "many": r = {"tools": many}
+        else: r = {"tools": [good, *bad], "nextCursor": "2"} if not m["params"] else {"tools": [{"name": "die", "inputSchema": {"type": "object"}}]}
     elif m["params"]["name"] == "die": sys.exit(1)
     elif way == "zero": r = {"content": [{"type": "text", "text": "a\0b"}]}
     else: r = {"content": [{"type": "text", "text": "sum %d" % (m["params"]["arguments"]["a"] + 1)}, {"type": "image", "data": ""}]}
@@ -110,6 +112,13 @@ project({"db": server("good", allow="green"), "db__prod": server("good")})
 done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:9/v1", "--project", "p"], env=environment(), capture_output=True,
                       text=True, start_new_session=True, stdin=subprocess.DEVNULL)
 wanted(done.returncode == 3 and "'db__prod' must be" in done.stderr, f"two servers whose tools have one name: {done.stderr}")
+
+# ---- servers and tools beyond the limits are left out, and named
+project({"many": server("many", allow="green"), "more": server("many", allow="green")})
+done, got, e = agent([END])
+names = [t["function"]["name"] for t in e.requests[0]["tools"] if t["function"]["name"].startswith("mcp__")]
+wanted(len(names) == 200, f"{len(names)} tools")
+wanted("100 MCP tools are left out, because a model gets at most 200: 100 of 'more'" in done.stderr, f"tools left out: {done.stderr}")
 
 # ---- in a plan, which writes nothing, a person is asked about each call
 project({"s": server("good", allow="green")})
@@ -247,6 +256,23 @@ session = a.answer()["result"]["sessionId"]
 a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
 a.answer()
 wanted("sum 2" in json.dumps(a.endpoint.requests[-1]) and "mcp__ed-1__add" in a.asked[0]["toolCall"]["title"], f"an editor's server: {a.asked}")
+# Two servers whose names become one are kept apart, also if they are cut; one name twice is refused.
+project()
+b = Editor([message(None, [("mcp__a-b-2__add", {"a": 1})]), message("end")])
+alike = ["a.b", "a-b", "a b", "n" * 40, "n" * 32 + "x"]
+b.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[{**named, "name": name} for name in alike])
+session = b.answer()["result"]["sessionId"]
+b.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
+b.answer()
+names = {t["function"]["name"] for t in b.endpoint.requests[0]["tools"] if t["function"]["name"].endswith("__add")}
+wanted(names == {f"mcp__{name}__add" for name in ("a-b", "a-b-2", "a-b-3", "n" * 32, "n" * 30 + "-2")}, f"names alike: {names}")
+wanted("sum 2" in json.dumps(b.endpoint.requests[-1]), f"the second of two names: {b.endpoint.requests[-1]}")
+b.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[{**named, "name": f"s{i}", "command": "/no/such"} for i in range(34)])
+b.answer()
+b.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[named, named])
+wanted("mcpServers[1] ('ed 1')" in b.answer()["error"]["message"], "one name twice")
+b.end()
+wanted("2 MCP servers are left out, because at most 32 are started: 's32', 's33'" in b.errors, f"servers left out: {b.errors}")
 # An answer that comes before its question is none.
 project()
 b = Editor([message(None, [("write", {"path": "early.c", "content": "int e;\n"})]), message("end")])

@@ -25,8 +25,9 @@
 #include "base/status.h"
 #include "base/system.h"
 
-#define QUEUE_MAX 256  /* maximum number of queued messages before further requests are refused */
-#define QUEUE_ALL 4096 /* capacity of the queue, which also holds replies and the requests to be refused */
+#define QUEUE_MAX         256 /* maximum number of queued messages before further requests are refused */
+#define SERVER_NAME_BYTES 33
+#define QUEUE_ALL         4096 /* capacity of the queue, which also holds replies and the requests to be refused */
 
 struct acp {
     const whit_acp_host *host;
@@ -362,33 +363,48 @@ static json_t *read_server(const json_t *server)
     return made;
 }
 
+/* Writes a name for an editor's MCP server that none of `servers` has. */
+static void plain_name(const char *given, const json_t *servers, char name[SERVER_NAME_BYTES])
+{
+    char end[16] = "";
+    size_t n = 0;
+    for (const char *at = given; *at && n + 1 < SERVER_NAME_BYTES; at++)
+        name[n++] = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ? *at : '-';
+    name[n] = 0;
+    for (unsigned number = 2; n && json_object_get(servers, name); number++) {
+        const size_t n_end = (size_t)snprintf(end, sizeof end, "-%u", number);
+        if (n + n_end >= SERVER_NAME_BYTES) n = SERVER_NAME_BYTES - 1 - n_end;
+        memcpy(name + n, end, n_end + 1);
+    }
+}
+
 /* Reads the MCP servers that the editor passes. A server's name, which becomes part of its tools' names, is cut to 32
- * characters, and characters other than letters and digits become '-'. Returns false with the reason if it refuses a
- * server. */
+ * characters, and characters other than letters and digits become '-'. If that makes two names one, the second gets
+ * a number ("a-b-2"). Returns false with the reason if it refuses a server. */
 static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
 {
     size_t i;
-    json_t *one;
+    json_t *one, *seen = json_object(); /* {name as the editor gives it: true} */
     json_array_foreach(list, i, one)
     {
         const char *given = json_string_value(json_object_get(one, "name"));
-        char name[33];
-        size_t n = 0;
-        for (const char *at = given ? given : "server"; *at && n < 32; at++)
-            name[n++] =
-                (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ? *at : '-';
-        name[n] = 0;
+        char name[SERVER_NAME_BYTES];
+        if (!given) given = "server";
+        plain_name(given, servers, name);
         json_t *server = read_server(one);
-        bool ok = n && server && !json_object_get(servers, name);
+        bool ok =
+            *name && server && !json_object_get(seen, given) && json_object_set_new(seen, given, json_true()) == 0;
         if (ok) json_object_set(servers, name, server);
         json_decref(server);
         if (ok) continue;
         whit_fail(
             error, WHIT_ERROR_ARGUMENT,
             "mcpServers[%zu] ('%.40s') is not a stdio server with a unique name: expected {name, command, args, env}",
-            i, whit_or_empty(given));
+            i, given);
+        json_decref(seen);
         return false;
     }
+    json_decref(seen);
     return true;
 }
 

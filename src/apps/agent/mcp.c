@@ -2,6 +2,7 @@
 #include "agent/mcp.h"
 
 #include "agent/rpc.h"
+#include "base/items.h"
 #include "base/phrase.h"
 #include "base/piped.h"
 #include "base/utf8.h"
@@ -14,13 +15,17 @@
 #define CALL_MS   300000
 #define END_MS    400
 #define TOOLS_MAX 200
+#define PAGES_MAX 20 /* maximum number of replies in which a server may list its tools */
 #define TEXT_MAX  ((size_t)1 << 20)
 #define PROTOCOL  "2025-06-18"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
 
 struct server {
     const char *name;
     whit_piped child;
     whit_rpc rpc;
+    size_t n_left_out; /* number of its tools beyond TOOLS_MAX */
     bool is_red, is_open;
 };
 struct whit_mcp {
@@ -42,10 +47,10 @@ static bool is_offered(const json_t *tools, const char *name)
     return false;
 }
 
-void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
+size_t whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-    size_t i;
+    size_t i, n_left_out = 0;
     json_t *tool;
     json_array_foreach(json_object_get(json_object_get(reply, "result"), "tools"), i, tool)
     {
@@ -53,7 +58,6 @@ void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
         const char *help = json_string_value(json_object_get(tool, "description"));
         json_t *schema = json_object_get(tool, "inputSchema");
         char full[120];
-        if (json_array_size(tools) >= TOOLS_MAX) return;
         if (!name || !*name || strlen(name) > 64 || strspn(name, letters) != strlen(name) || !json_is_object(schema) ||
             strcmp(json_is_string(json_object_get(schema, "type")) ? json_string_value(json_object_get(schema, "type"))
                                                                    : "",
@@ -61,11 +65,16 @@ void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
             continue;
         snprintf(full, sizeof full, WHIT_MCP_PREFIX "%.32s__%s", server, name);
         if (is_offered(tools, full)) continue; /* a call by this name would be ambiguous */
+        if (json_array_size(tools) >= TOOLS_MAX) {
+            n_left_out++;
+            continue;
+        }
         json_t *text = json_stringn(whit_or_empty(help), help ? whit_utf8_cut(help, strlen(help), 1000) : 0);
         json_array_append_new(tools,
                               json_pack("{s:s, s:{s:s, s:o, s:O}}", "type", "function", "function", "name", full,
                                         "description", text ? text : json_string(""), "parameters", schema));
     }
+    return n_left_out;
 }
 
 void whit_mcp_read_result(const json_t *reply, whit_buf *result)
@@ -150,18 +159,52 @@ static bool introduce(struct server *s, json_t *tools)
         json_is_object(json_object_get(hello, "result")) && whit_rpc_notify(&s->rpc, "notifications/initialized", NULL);
     json_decref(hello);
     json_t *cursor = NULL;
-    for (int pages = 0; ok && pages < 20; pages++) {
+    for (int pages = 0; ok && pages < PAGES_MAX; pages++) {
         json_t *reply = whit_rpc_converse(&s->rpc, "tools/list",
                                           cursor ? json_pack("{s:o}", "cursor", cursor) : json_object(), BEGIN_MS);
         ok = json_is_object(json_object_get(reply, "result"));
-        whit_mcp_read_tools(reply, s->name, tools);
+        s->n_left_out += whit_mcp_read_tools(reply, s->name, tools);
         json_t *next = json_object_get(json_object_get(reply, "result"), "nextCursor");
         cursor = json_is_string(next) ? json_incref(next) : NULL;
         json_decref(reply);
         if (!cursor) break;
-        if (pages == 19 || !ok) json_decref(cursor);
+        if (pages == PAGES_MAX - 1 || !ok) json_decref(cursor);
     }
     return ok;
+}
+
+/* Appends "N of 'NAME'", or the name alone if n is 0, to a list. */
+static void add_left_out(whit_buf *list, size_t n, const char *name)
+{
+    if (list->size_bytes) whit_buf_append_str(list, ", ");
+    if (n) whit_buf_printf(list, "%zu of ", n);
+    whit_buf_printf(list, "'%.40s'", name);
+}
+
+/* Tells the person which servers and tools are left out because of the limits, in a line each. */
+static void tell_left_out(const whit_mcp *mcp, size_t n_servers, whit_buf *servers,
+                          void (*note)(void *user, const char *line), void *user)
+{
+    whit_buf tools = {0}, line = {0};
+    size_t n_tools = 0;
+    for (size_t i = 0; i < mcp->n_servers; i++) {
+        n_tools += mcp->servers[i].n_left_out;
+        if (mcp->servers[i].n_left_out) add_left_out(&tools, mcp->servers[i].n_left_out, mcp->servers[i].name);
+    }
+    if (n_servers) {
+        whit_buf_printf(&line, "%zu MCP server%s left out, because at most %zu are started: %.*s", n_servers,
+                        n_servers == 1 ? " is" : "s are", COUNT(mcp->servers), (int)servers->size_bytes,
+                        whit_chars(servers));
+        if (whit_buf_append(&line, "", 1)) note(user, whit_chars(&line));
+        line.size_bytes = 0;
+    }
+    if (n_tools) {
+        whit_buf_printf(&line, "%zu MCP tool%s left out, because a model gets at most %d: %.*s", n_tools,
+                        n_tools == 1 ? " is" : "s are", TOOLS_MAX, (int)tools.size_bytes, whit_chars(&tools));
+        if (whit_buf_append(&line, "", 1)) note(user, whit_chars(&line));
+    }
+    whit_buf_free(&tools);
+    whit_buf_free(&line);
 }
 
 whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
@@ -169,6 +212,8 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
 {
     const char *name;
     json_t *server;
+    whit_buf left_out = {0};
+    size_t n_left_out = 0;
     whit_mcp *mcp = *out = calloc(1, sizeof *mcp);
     if (!mcp || !(mcp->tools = json_array())) {
         free(mcp);
@@ -178,7 +223,11 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
     signal(SIGPIPE, SIG_IGN); /* a write to a server that has ended must fail instead of ending this process */
     json_object_foreach((json_t *)(uintptr_t)servers, name, server)
     {
-        if (mcp->n_servers == sizeof mcp->servers / sizeof *mcp->servers) break;
+        if (mcp->n_servers == COUNT(mcp->servers)) {
+            n_left_out++;
+            add_left_out(&left_out, 0, name);
+            continue;
+        }
         struct server *s = &mcp->servers[mcp->n_servers++];
         const char *allow = json_string_value(json_object_get(server, "allow"));
         *s = (struct server){.name = name, .rpc = {.in = -1, .out = -1, .cancel = cancel, .allows_nul = true}};
@@ -192,6 +241,8 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
         snprintf(line, sizeof line, "the MCP server '%.40s' does not answer; it is left out", name);
         note(user, line);
     }
+    tell_left_out(mcp, n_left_out, &left_out, note, user);
+    whit_buf_free(&left_out);
     return WHIT_OK;
 }
 

@@ -13,8 +13,9 @@
 
 typedef struct whit_mcp whit_mcp;
 
-/* Starts the servers of a configuration (config.h), at most 32, and lists their tools. A server that does not answer is
- * skipped, and `note` is called with a line about it. Errors: memory. */
+/* Starts the servers of a configuration (config.h), at most 32, and lists their tools, at most 200. A server that does
+ * not answer is skipped. `note` is called with a line about each skipped server, one about the servers beyond the
+ * limit, and one about the tools beyond it. Errors: memory. */
 whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
                           void (*note)(void *user, const char *line), void *user, whit_mcp **mcp, whit_error *error);
 /* Ends the servers. NULL is allowed. */
@@ -28,9 +29,9 @@ bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red);
 void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result);
 
 /* The first function adds the tools of a reply to tools/list to `tools`, up to 200 in all, and prefixes their names
- * with the server's. It skips tools that are not named and described as the protocol requires, and repeated names. The
- * second appends the text of a reply to tools/call. */
-void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools);
+ * with the server's. It skips tools that are not named and described as the protocol requires, and repeated names.
+ * Returns the number of tools that the limit left out. The second appends the text of a reply to tools/call. */
+size_t whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools);
 void whit_mcp_read_result(const json_t *reply, whit_buf *result);
 
 #endif
