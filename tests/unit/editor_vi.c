@@ -1057,6 +1057,92 @@ static bool is_in_help(const char *wanted)
 }
 
 /* Every key of the vi table must be in the help; keys after a prefix are listed together with it. */
+/* Types `before`, n letters "a" and `after` into a text, and requires that the text becomes `wanted`. */
+static void type_long(const char *text, const char *before, size_t n, const char *after, const char *wanted)
+{
+    char *keys = malloc(strlen(before) + n + strlen(after) + 1);
+    assert_non_null(keys);
+    char *at = stpcpy(keys, before);
+    memset(at, 'a', n);
+    strcpy(at + n, after);
+    play(&(struct row){text, keys, wanted}, n, "type_long");
+    free(keys);
+}
+
+/* A pattern, a replacement, a mapping or a line of the settings that is too long is refused, never cut. */
+static void long_parts(void **state)
+{
+    (void)state;
+    char text[600] = "";
+    memset(text, 'a', 511);
+    strcpy(text + 511, "b\nx\n");
+    char same[600] = "|";
+    strcat(same, text);
+    type_long(text, ":g/", 511, "ccc/d\r", same);
+    type_long(text, ":%s/", 511, "ccc/y/\r", same);
+    type_long(text, ":/", 511, "ccc/d\r", same);
+    type_long("x\n", ":s/x/", 600, "/\r", "|x\n");
+    type_long("x\n", ":nmap Q A", 100, "\rQ", "|x\n");
+    type_long("x\n", ":nmap ", 9, " dd\raaaaaaaa\033", "xaaaaaa|a\n");
+}
+
+/* "@:" repeats the whole line, or nothing if it was refused. */
+static void long_line_again(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/whit-vi-XXXXXX", line[2000] = "s/$/";
+    whit_screen screen = {0};
+    whit_editor *editor = open_text("x\n", 2, path, &screen);
+    memset(line + 4, 'a', 300);
+    strcpy(line + 304, "end/");
+    whit_editor_line(editor, line);
+    type_keys(editor, "@:");
+    assert_int_equal(whit_text_size(ed_text(editor)), 2 + 2 * 303);
+    memset(line, ' ', 1100);
+    strcpy(line + 1100, "d");
+    whit_editor_line(editor, line);
+    assert_true(editor->message_is_error);
+    assert_int_equal(whit_text_size(ed_text(editor)), 2 + 2 * 303);
+    whit_editor_close(editor);
+    whit_screen_free(&screen);
+    unlink(path);
+}
+
+/* A command is not started without its end. */
+static void long_command(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/whit-vi-XXXXXX", line[700] = "make ";
+    whit_screen screen = {0};
+    whit_editor *editor = open_text("x\n", 2, path, &screen);
+    editor->settings.make = strdup(": a command of more than forty letters ;");
+    memset(line + 5, 'a', 570);
+    whit_editor_line(editor, line);
+    assert_false(ed_shell_runs(editor));
+    assert_string_equal(editor->message, "the command is longer than 599 bytes, the limit");
+    whit_editor_close(editor);
+    whit_screen_free(&screen);
+    unlink(path);
+}
+
+static void long_setting(void **state)
+{
+    (void)state;
+    char config[700] = "# ", *second = config + 602;
+    whit_editor *editor;
+    whit_error error;
+    memset(config + 2, 'a', 600);
+    strcpy(second, "\nmake = a\n");
+    assert_int_equal(whit_editor_open(&(whit_editor_options){.config = config}, &editor, &error), WHIT_OK);
+    assert_string_equal(editor->settings.make, "a");
+    whit_editor_close(editor);
+    memcpy(config, "make = ", 7);
+    assert_int_equal(whit_editor_open(&(whit_editor_options){.config = config}, &editor, &error), WHIT_OK);
+    assert_string_equal(editor->settings.make, "a");
+    assert_string_equal(editor->message, "configuration:1: the line is longer than 511 bytes, the limit");
+    whit_editor_close(editor);
+}
+
 static void keys_in_help(void **state)
 {
     (void)state;
@@ -1079,10 +1165,9 @@ static void keys_in_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_vim),
-        cmocka_unit_test(own_rows),
-        cmocka_unit_test(lines_beyond_a_million),
-        cmocka_unit_test(keys_in_help),
+        cmocka_unit_test(rows_of_vim),  cmocka_unit_test(own_rows),        cmocka_unit_test(lines_beyond_a_million),
+        cmocka_unit_test(long_parts),   cmocka_unit_test(long_line_again), cmocka_unit_test(long_command),
+        cmocka_unit_test(long_setting), cmocka_unit_test(keys_in_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

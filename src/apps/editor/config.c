@@ -218,7 +218,9 @@ void ed_config_read(ed *e, const char *text, const char *path)
         char line[512], why[200] = "";
         size_t n = strcspn(at, "\n");
         snprintf(line, sizeof line, "%.*s", n < sizeof line ? (int)n : (int)sizeof line - 1, at);
-        if (!read_line(e, line, why, sizeof why)) {
+        const bool is_long = n >= sizeof line && line[strspn(line, " \t")] != '#';
+        if (is_long) snprintf(why, sizeof why, "the line is longer than %zu bytes, the limit", sizeof line - 1);
+        if (is_long || !read_line(e, line, why, sizeof why)) {
             size_t n_others = strlen(others);
             if (!n_wrong++)
                 ed_complain(e, "%s:%u: %s", path ? path : "configuration", number, why);

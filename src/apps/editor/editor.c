@@ -354,6 +354,9 @@ whit_status whit_editor_add_file(whit_editor *e, const char *name, whit_error *e
     /* split FILE:LINE[:COLUMN], unless a file with the whole name exists */
     char path[PATH_MAX];
     unsigned long numbers[2] = {0, 0};
+    if (strlen(name) >= sizeof path)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.100s...: the path is longer than %zu bytes, the limit", name,
+                         sizeof path - 1);
     snprintf(path, sizeof path, "%s", name);
     for (int i = 0; i < 2 && access(path, F_OK); i++) {
         char *colon = strrchr(path, ':'), *end;

@@ -72,6 +72,11 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     if (!regex) flags &= ~PCRE2_MULTILINE; /* PCRE2 does not allow the flag for a literal pattern */
     *why = 0;
     if (!search) return false;
+    if (strlen(pattern) >= sizeof e->find.pattern) { /* a later command would search for a part of it */
+        snprintf(why, why_bytes, "the pattern is longer than %zu bytes, the limit", sizeof e->find.pattern - 1);
+        ed_search_free(search);
+        return false;
+    }
     pcre2_compile_context *options = pcre2_compile_context_create(NULL);
     if (options) pcre2_set_newline(options, PCRE2_NEWLINE_ANYCRLF); /* so that $ matches before CR LF, too */
     search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, flags, &number, &at, options);

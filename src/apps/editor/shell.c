@@ -35,6 +35,11 @@ static bool read_input(ed *e, whit_range range)
     return true;
 }
 
+static void complain_long_command(ed *e)
+{
+    ed_complain(e, "the command is longer than %zu bytes, the limit", sizeof e->shell.command - 1);
+}
+
 void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range range)
 {
     struct ed_shell *shell = &e->shell;
@@ -48,7 +53,7 @@ void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range r
         return;
     }
     if ((size_t)snprintf(shell->command, sizeof shell->command, "%s", command) >= sizeof shell->command) {
-        ed_complain(e, "the command is longer than %zu bytes, the limit", sizeof shell->command - 1);
+        complain_long_command(e);
         return;
     }
     shell->kind = kind;
@@ -286,6 +291,8 @@ void ed_make(ed *e, const char *arguments)
 {
     char command[sizeof e->shell.command];
     const char *make = e->settings.make ? e->settings.make : "make";
-    snprintf(command, sizeof command, "%s%s%s", make, *arguments ? " " : "", arguments);
-    ed_shell_start(e, ED_SHELL_MAKE, command, (whit_range){0, 0});
+    if (snprintf(command, sizeof command, "%s%s%s", make, *arguments ? " " : "", arguments) >= (int)sizeof command)
+        complain_long_command(e);
+    else
+        ed_shell_start(e, ED_SHELL_MAKE, command, (whit_range){0, 0});
 }

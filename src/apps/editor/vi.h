@@ -59,6 +59,7 @@ struct ed_vi_extent {
 };
 
 #define ED_MAPPINGS_MAX   200u
+#define ED_VI_LINE_BYTES  1024u /* maximum size of a line after ':'; equal to that of a prompt's text */
 #define ED_MAP_TYPED_MAX  8u
 #define ED_MAP_PLAYED_MAX 100u
 
@@ -116,7 +117,7 @@ struct ed_vi {
     size_t n_mappings, n_begun;
     whit_key begun[ED_MAP_TYPED_MAX]; /* typed keys that begin a mapping */
     uint64_t begun_ns;                /* time at which the last key of `begun` was typed; 0: none */
-    char line[256];                   /* the last line run after ':' */
+    char line[ED_VI_LINE_BYTES];      /* the last line run after ':' */
     struct {
         uint64_t *begins; /* beginnings of the lines that :g matched */
         size_t n, at;

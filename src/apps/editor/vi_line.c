@@ -13,7 +13,6 @@
 
 #define GLOBAL_LINES_MAX 1000000u
 #define PATTERN_BYTES    512
-#define LINE_BYTES       1024 /* maximum size of a line in bytes; equal to that of a prompt's text */
 
 struct range {
     uint64_t first, last; /* offsets at which the range's first and last line begin */
@@ -22,19 +21,27 @@ struct range {
 };
 
 /* Copies text up to the next `delimiter` and advances *at past the delimiter. A delimiter after a backslash is copied
- * without the backslash. */
-static void take_part(const char **at, char delimiter, char *part, size_t room)
+ * without the backslash. Returns false if the part is longer than room - 1 bytes and was cut. */
+static bool take_part(const char **at, char delimiter, char *part, size_t room)
 {
-    size_t n = 0;
+    size_t n = 0, n_all = 0;
     for (; **at && **at != delimiter; ++*at) {
         if (**at == '\\' && (*at)[1]) {
+            n_all += (*at)[1] != delimiter;
             if ((*at)[1] != delimiter && n + 1 < room) part[n++] = **at;
             ++*at;
         }
+        n_all++;
         if (n + 1 < room) part[n++] = **at;
     }
     part[n] = 0;
     if (**at) ++*at;
+    return n == n_all;
+}
+
+static void refuse_long_part(ed *e)
+{
+    ed_vi_fail(e, "the pattern or the replacement is longer than %d bytes, the limit", PATTERN_BYTES - 1);
 }
 
 bool ed_vi_pattern(const char *pattern, char *text, size_t room)
@@ -106,9 +113,10 @@ static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bo
         *at += 2;
     } else if (**at == '/' || **at == '?') {
         delimiter = *(*at)++;
-        take_part(at, delimiter, pattern, sizeof pattern);
+        const bool fits = take_part(at, delimiter, pattern, sizeof pattern);
+        if (!fits) refuse_long_part(e);
         uint64_t from = delimiter == '/' ? ed_vi_line_end(e, here) : ed_vi_line_begin(e, here);
-        if (!set_pattern(e, pattern, "") || !ed_vi_search(e, delimiter == '?', from, &span)) {
+        if (!fits || !set_pattern(e, pattern, "") || !ed_vi_search(e, delimiter == '?', from, &span)) {
             *wrong = true;
             return false;
         }
@@ -204,9 +212,13 @@ static void substitute(ed *e, struct range range, const char *arguments)
     char delimiter = *arguments;
     if (delimiter && !isalnum((uint8_t)delimiter) && delimiter != ' ' && delimiter != '"' && delimiter != '&') {
         arguments++;
-        take_part(&arguments, delimiter, pattern, sizeof pattern);
-        take_part(&arguments, delimiter, replacement, sizeof replacement);
+        bool fits = take_part(&arguments, delimiter, pattern, sizeof pattern);
+        fits = take_part(&arguments, delimiter, replacement, sizeof replacement) && fits;
         flags = arguments;
+        if (!fits) {
+            refuse_long_part(e);
+            return;
+        }
         if (!set_pattern(e, pattern, flags)) return;
         if (strcmp(replacement, "~")) take_replacement(replacement, e->find.by, sizeof e->find.by);
     } else { /* repeat the last substitution */
@@ -276,7 +288,10 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
         return;
     }
     arguments++;
-    take_part(&arguments, delimiter, pattern, sizeof pattern);
+    if (!take_part(&arguments, delimiter, pattern, sizeof pattern)) {
+        refuse_long_part(e);
+        return;
+    }
     if (!range.n_given) range = (struct range){0, ed_vi_line_begin(e, ed_vi_end(e)), 2, false};
     if (!set_pattern(e, pattern, "")) return;
     free(vi->lines.begins);
@@ -514,8 +529,8 @@ static const char *substitute_end(const char *at)
     char delimiter = *at, part[1];
     if (!delimiter || isalnum((uint8_t)delimiter) || strchr(" \"&|", delimiter)) return at;
     at++;
-    take_part(&at, delimiter, part, sizeof part);
-    take_part(&at, delimiter, part, sizeof part);
+    (void)take_part(&at, delimiter, part, sizeof part);
+    (void)take_part(&at, delimiter, part, sizeof part);
     return at;
 }
 
@@ -571,7 +586,7 @@ static void run_line(ed *e, const char *line)
 {
     for (const char *at = line;; at++) {
         struct range range;
-        char command[LINE_BYTES];
+        char command[ED_VI_LINE_BYTES];
         ed_vi_skip_blanks(&at);
         if (!take_range(e, &at, &range)) return;
         ed_vi_skip_blanks(&at);
@@ -591,10 +606,14 @@ void ed_vi_line(ed *e, const char *line)
 {
     struct ed_vi *vi = &e->vi;
     bool once = vi->once, asked = vi->asked;
-    if (line != vi->line) snprintf(vi->line, sizeof vi->line, "%s", line);
+    const bool fits = strlen(line) < sizeof vi->line;
+    if (fits && line != vi->line) snprintf(vi->line, sizeof vi->line, "%s", line);
     /* so that keys played by :normal do not end Ctrl-O's mode or the prompt */
     vi->failed = vi->once = vi->asked = false;
-    run_line(e, line);
+    if (fits)
+        run_line(e, line);
+    else
+        ed_vi_fail(e, "the line is longer than %zu bytes, the limit", sizeof vi->line - 1);
     if (e->done) return;
     vi->once = once;
     vi->asked |= asked;

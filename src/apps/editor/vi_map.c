@@ -45,10 +45,11 @@ static bool named_key(const char *name, size_t n, whit_key *key)
     return whit_key_parse(text, n, key);
 }
 
+/* Reads keys and stores the first `max`. Returns how many there are. */
 static size_t read_keys(const char *text, whit_key *keys, size_t max)
 {
     size_t n_keys = 0, n = strlen(text), length;
-    for (size_t at = 0; at < n && n_keys < max; at += length) {
+    for (size_t at = 0; at < n; at += length) {
         const char *close = text[at] == '<' ? strchr(text + at, '>') : NULL;
         whit_key key = {0};
         length = close ? (size_t)(close - text) + 1 - at : 0;
@@ -57,7 +58,8 @@ static size_t read_keys(const char *text, whit_key *keys, size_t max)
             if (code == WHIT_UTF8_INVALID) continue;
             key = (whit_key){.code = code};
         }
-        keys[n_keys++] = key;
+        if (n_keys < max) keys[n_keys] = key;
+        n_keys++;
     }
     return n_keys;
 }
@@ -74,12 +76,19 @@ bool ed_vi_map(ed *e, const char *line, char *why, size_t why_bytes)
     snprintf(typed, sizeof typed, "%.*s", (int)(to - from), from);
     to += strspn(to, " \t");
     struct ed_mapping mapping = {.modes = commands[command].modes};
-    mapping.n_typed = (uint8_t)read_keys(typed, mapping.typed, ED_MAP_TYPED_MAX);
-    mapping.n_played = (uint8_t)read_keys(to, mapping.played, ED_MAP_PLAYED_MAX);
-    if (!mapping.n_typed || !*to) {
+    const size_t n_typed = read_keys(typed, mapping.typed, ED_MAP_TYPED_MAX);
+    const size_t n_played = read_keys(to, mapping.played, ED_MAP_PLAYED_MAX);
+    if (!n_typed || !*to) {
         snprintf(why, why_bytes, "a mapping is written as: %s jj <Esc>", commands[command].name);
         return true;
     }
+    if (n_typed > ED_MAP_TYPED_MAX || n_played > ED_MAP_PLAYED_MAX) {
+        snprintf(why, why_bytes, "a mapping has at most %u keys, and plays at most %u", ED_MAP_TYPED_MAX,
+                 ED_MAP_PLAYED_MAX);
+        return true;
+    }
+    mapping.n_typed = (uint8_t)n_typed;
+    mapping.n_played = (uint8_t)n_played;
     if (e->vi.n_mappings == ED_MAPPINGS_MAX) {
         snprintf(why, why_bytes, "there are %u mappings already, the limit", ED_MAPPINGS_MAX);
         return true;
