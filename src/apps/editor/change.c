@@ -346,6 +346,7 @@ void ed_save_under(ed *e, const char *path, bool force)
             return;
         }
         ed_prompt_open(e, ED_PROMPT_OVERWRITE, "the file exists: o overwrite, Esc cancel: ", path);
+        e->prompt.version = doc->buffer->version;
         return;
     }
     if (other) {
@@ -355,6 +356,7 @@ void ed_save_under(ed *e, const char *path, bool force)
         doc->looked_for_server = doc->server_agreed = false;
         whit_status status = whit_buffer_save_as(doc->buffer, path, e->options.journal_folder, &error);
         if (status == WHIT_OK) {
+            ed_pad_release(e, doc);
             whit_syntax_close(doc->syntax);
             doc->syntax = whit_syntax_for(doc->buffer->path, NULL);
             whit_syntax_states_cut(&doc->states, 0);

@@ -75,8 +75,11 @@ void ed_pad_clear(struct ed_doc *doc);
 /* returns a window that shows the document, or NULL */
 struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc);
 /* Makes a window current that shows the document, at its end: one that shows it already or a new one, beside the
- * current window (`beside`) or below it; without room for a new one the current window. */
-void ed_pad_show(ed *e, struct ed_doc *doc, bool beside);
+ * current window (`beside`) or below it; without room for a new one the current window. Returns false, and shows
+ * nothing, if that window's text is the subject of an open prompt. */
+bool ed_pad_show(ed *e, struct ed_doc *doc, bool beside);
+/* Makes a pad that was saved as a file an ordinary text, which the editor no longer writes. */
+void ed_pad_release(ed *e, struct ed_doc *doc);
 
 /* These functions are in git.c. */
 void ed_git_forget(struct ed_doc *doc); /* drops git's answer, so that the committed text is read again */

@@ -63,17 +63,27 @@ struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc)
     return NULL;
 }
 
-void ed_pad_show(ed *e, struct ed_doc *doc, bool beside)
+void ed_pad_release(ed *e, struct ed_doc *doc)
+{
+    if (!doc->grows) return;
+    doc->grows = false;
+    ed_panel_forget(e, doc);
+    ed_shell_forget(e, doc);
+    ed_files_forget(e, doc);
+}
+
+bool ed_pad_show(ed *e, struct ed_doc *doc, bool beside)
 {
     struct ed_window *window = ed_pad_window(e, doc);
     if (window) {
         e->window = window;
     } else {
-        (void)ed_window_split(e, beside);
+        if (!ed_window_split(e, beside) && e->prompt.kind) return false;
         ed_window_show(e, e->window, doc);
         ed_windows_layout(e);
     }
     ed_only_main(e);
     *ed_cursor(e) = (struct ed_cursor){whit_text_size(doc->buffer->text), ED_NONE, -1};
     e->window->moved_away = false;
+    return true;
 }

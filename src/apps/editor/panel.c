@@ -47,7 +47,7 @@ static void show_panel(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
     if (!doc) return;
-    ed_pad_show(e, doc, e->n_columns >= WIDE_COLUMNS);
+    (void)ed_pad_show(e, doc, e->n_columns >= WIDE_COLUMNS); /* no prompt is open */
     e->window->wrap = true;
     e->window->layout.n_folds = 0;
     ed_windows_layout(e);

@@ -366,6 +366,7 @@ static void answer_letter(ed *e, uint32_t letter)
     ed_prompt_kind kind = e->prompt.kind;
     struct ed_doc *doc = e->window->doc;
     char path[sizeof e->prompt.text];
+    bool is_same;
     switch (kind) {
     case ED_PROMPT_REPLACING:
         if (letter == 'y') ed_replace_here(e);
@@ -407,8 +408,12 @@ static void answer_letter(ed *e, uint32_t letter)
     case ED_PROMPT_OVERWRITE:
         if (letter != 'o') break;
         memcpy(path, e->prompt.text, sizeof path);
+        is_same = e->prompt.version == doc->buffer->version;
         ed_prompt_close(e);
-        ed_save_under(e, path, true);
+        if (is_same)
+            ed_save_under(e, path, true);
+        else
+            ed_complain(e, "nothing was saved, because the text has changed meanwhile");
         break;
     case ED_PROMPT_HUNK: ed_panel_answer(e, letter); break;
     case ED_PROMPT_RECOVER:

@@ -190,7 +190,10 @@ static void show_output(ed *e)
     ed_pad_clear(doc);
     ed_pad_append(e, doc, text, n);
     struct ed_window *before = e->window;
-    ed_pad_show(e, doc, false);
+    if (!ed_pad_show(e, doc, false)) {
+        ed_say(e, "the output of '%.200s' is in the buffer 'output'", shell->command);
+        return;
+    }
     *ed_cursor(e) = (struct ed_cursor){0, ED_NONE, -1};
     if (before->doc != doc) e->window = before;
 }
