@@ -60,6 +60,7 @@ void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range r
     shell->doc = e->window->doc;
     shell->range = range;
     shell->version = shell->doc->buffer->version;
+    shell->cursor = ed_cursor(e)->offset;
     shell->stopped = false;
     shell->n_sent = 0;
     shell->output.limit_bytes = OUTPUT_BYTES;
@@ -230,6 +231,15 @@ static void put_output(ed *e)
     whit_buffer_seal(doc->buffer);
 }
 
+/* Returns whether the person has neither typed nor moved since the command was started. Otherwise, showing a place of
+ * the output would put the next keys into another text. */
+static bool is_left_alone(ed *e)
+{
+    const struct ed_shell *shell = &e->shell;
+    return !e->prompt.kind && e->window->doc == shell->doc && shell->doc->buffer->version == shell->version &&
+        ed_cursor(e)->offset == shell->cursor;
+}
+
 static void finish_command(ed *e)
 {
     struct ed_shell *shell = &e->shell;
@@ -248,7 +258,7 @@ static void finish_command(ed *e)
     if (shell->kind == ED_SHELL_MAKE) {
         find_places(e);
         show_output(e);
-        if (e->results.n && !e->prompt.kind) ed_results_go(e, 0);
+        if (e->results.n && is_left_alone(e)) ed_results_go(e, 0);
     } else if (shell->kind == ED_SHELL_SHOW) {
         show_output(e);
     } else if (code || shell->stopped || shell->output.failed) {

@@ -27,7 +27,7 @@ struct ed_shell {
     size_t n_sent;
     struct ed_doc *doc; /* document whose `range` the output replaces if it still has `version` */
     whit_range range;
-    uint64_t version;
+    uint64_t version, cursor; /* cursor: its offset when the command was started */
     char command[600];
     bool stopped;
     struct ed_doc *pad; /* pad with the output of the last command */
