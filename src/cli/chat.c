@@ -218,10 +218,10 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
         cli_chat_tool_describe(&chat->tools, call, &shown) && show_call(chat, &shown, kind == CLI_TOOL_ASKED, &is_seen);
     whit_buf_free(&shown);
     if (!is_shown) return false;
-    json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
-    const bool is_whole = json_is_object(arguments);
+    json_t *arguments = cli_chat_tool_arguments(call);
+    const bool is_whole = arguments != NULL;
     json_decref(arguments);
-    if (!is_whole) { /* the arguments are not complete JSON: the answer was cut off, or the model is too small */
+    if (!is_whole) { /* the answer was cut off, or the model is too small */
         whit_buf_append_str(result, "error: the arguments are not a JSON object");
         return true;
     }

@@ -115,13 +115,35 @@ cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name)
     return is_red ? CLI_TOOL_ASKED : CLI_TOOL_FREE;
 }
 
+json_t *cli_chat_tool_arguments(const whit_conversation_call *call)
+{
+    json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(arguments)) return arguments;
+    json_decref(arguments);
+    return NULL;
+}
+
+/* Appends the arguments of a call as its receiver gets them: a command reads the model's own text, an MCP server the
+ * values that were parsed from it. */
+static bool show_arguments(const whit_conversation_call *call, bool is_command, whit_buf *text)
+{
+    json_t *arguments = is_command ? NULL : cli_chat_tool_arguments(call);
+    char *sent = arguments ? json_dumps(arguments, JSON_COMPACT) : NULL;
+    const bool ok = sent ? whit_plain_show(sent, strlen(sent), WHIT_PLAIN_NAME, text)
+                         : whit_plain_show(call->arguments, call->arguments_bytes, WHIT_PLAIN_NAME, text);
+    free(sent);
+    json_decref(arguments);
+    return ok;
+}
+
 bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *text)
 {
     const json_t *command = json_object_get(tools->commands, call->name);
+    bool is_red;
+    const bool is_server = !command && tools->mcp && whit_mcp_has(tools->mcp, call->name, &is_red);
     bool ok = whit_buf_append_str(text, "calls ") &&
         whit_plain_show(call->name, strlen(call->name), WHIT_PLAIN_NAME, text) && whit_buf_append_str(text, " ") &&
-        whit_plain_show(call->arguments, call->arguments_bytes, WHIT_PLAIN_NAME, text) &&
-        whit_buf_append_str(text, "\n");
+        show_arguments(call, !is_server, text) && whit_buf_append_str(text, "\n");
     for (size_t i = 0; i < json_array_size(command); i++) {
         const char *word = json_string_value(json_array_get(command, i));
         ok = ok && whit_buf_append_str(text, i ? " '" : "by '") &&
@@ -188,7 +210,7 @@ void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call
         run_command(command, call, result);
         return;
     }
-    json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
+    json_t *arguments = cli_chat_tool_arguments(call);
     whit_mcp_call(tools->mcp, call->name, arguments, result);
     json_decref(arguments);
 }

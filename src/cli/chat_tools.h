@@ -31,6 +31,9 @@ typedef enum cli_tool_kind {
     CLI_TOOL_FREE,  /* the configuration allows the tool to run without a question */
 } cli_tool_kind;
 cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name);
+/* Returns the arguments of a call, an object that the caller releases, or NULL if they are not a JSON object or one of
+ * their names stands twice, since a reader could take either value. */
+json_t *cli_chat_tool_arguments(const whit_conversation_call *call);
 /* Appends a description of a call and of the command that would run it, for the user's approval. The call and the
  * command are on one line each, and control and hidden characters are marked. Returns false if memory runs out. */
 bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *text);

@@ -105,7 +105,14 @@ root ::= "<tool_call>\n{\"name\": \"mcp__s__add\", \"arguments\": {\"a\": 41}}\n
 END
 printf '{"mcp": {"s": {"command": ["python3", "server.py"]}}}' >config/whit/agent.json
 script 0 'x\ny\n/show prompt\n' --mcp --grammar add.gbnf
-grep -q '^calls mcp__s__add {"a": 41}$' out && grep -q '^sum 42$' out || complain "a server's tool: $(cat out)"
+grep -q '^calls mcp__s__add {"a":41}$' out && grep -q '^sum 42$' out || complain "a server's tool: $(cat out)"
+# What is shown is what is sent: a name that stands twice would be shown with both values, and sent with one.
+sed 's/41/1, \\"a\\": 41/' add.gbnf >twice.gbnf
+script 0 'x\ny\n' --mcp --grammar twice.gbnf
+grep -q 'arguments are not a JSON object' out && ! grep -q 'sum' out || complain "a name that stands twice: $(cat out)"
+sed 's/41/41.00000000000000001/' add.gbnf >digits.gbnf
+script 0 'x\ny\n' --mcp --grammar digits.gbnf
+grep -q '^calls mcp__s__add {"a":41.0}$' out && grep -q '^sum 42$' out || complain "digits: $(cat out)"
 printf '{"mcp": {"s": {"command": ["python3", "server.py"], "allow": "green"}}}' >config/whit/agent.json
 script 0 'x\n' --mcp --grammar add.gbnf
 [ "$(grep -c '^sum 42$' out)" -gt 10 ] && grep -q '20 answers in a row' err || complain "a tool that may run: $(cat out err)"
