@@ -129,7 +129,7 @@ static whit_status parse_signature(whit_parser *p, whit_signature *macro)
                 whit_datum_pool_grow(p->pool, macro->parameters, n * sizeof(void *), larger * sizeof(void *));
             macro->defaults =
                 whit_datum_pool_grow(p->pool, macro->defaults, n * sizeof(void *), larger * sizeof(void *));
-            if (!macro->parameters || !macro->defaults) return whit_fail_memory(p->error, "a macro", larger);
+            if (!macro->parameters || !macro->defaults) return whit_fail_memory(p->error, "a macro", larger * sizeof(void *));
             capacity = larger;
         }
         WHIT_TRY(whit_parser_target_name(p, &macro->parameters[n]));
@@ -187,7 +187,7 @@ static whit_status parse_block(whit_parser *p, whit_node *node)
         size_t larger = p->block_capacity ? p->block_capacity * 2 : 4;
         t->blocks =
             whit_datum_pool_grow(p->pool, t->blocks, t->n_blocks * sizeof *t->blocks, larger * sizeof *t->blocks);
-        if (!t->blocks) return whit_fail_memory(p->error, "blocks", larger);
+        if (!t->blocks) return whit_fail_memory(p->error, "blocks", larger * sizeof *t->blocks);
         p->block_capacity = larger;
     }
     t->blocks[t->n_blocks++] = (whit_block){node->text, node->d};
