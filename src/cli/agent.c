@@ -197,7 +197,8 @@ static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *sh
     }
     if (cli_agent_agreed(call, shown, red ? reason : NULL, whit_changes_count(set), NULL)) return CLI_OK;
     const char *link = red ? ", and it was not agreed to: " : ": ";
-    return cli_fail(call, CLI_FAILED, "%s%snothing is written", red ? reason : "the person did not agree", link);
+    return cli_fail(call, CLI_FAILED, "%s%sthese changes are not written", red ? reason : "the person did not agree",
+                    link);
 }
 
 int cli_agent_write(cli_call *call, whit_changes *set, const char *project, const char *note)

@@ -523,7 +523,9 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
             status = parse_diff(&r);
         }
     }
-    if (status == WHIT_OK && (!known || !whit_patch_n_files(patch)))
+    if (status == WHIT_OK && known && !whit_patch_n_files(patch))
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "the patch changes no file");
+    if (status == WHIT_OK && !known)
         status =
             whit_fail(error, WHIT_ERROR_FORMAT,
                       "this is not a patch: neither SEARCH/REPLACE blocks, nor *** Begin Patch, nor a unified diff");

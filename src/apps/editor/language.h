@@ -102,7 +102,8 @@ void ed_language_apply(struct whit_editor *e, const json_t *edit, const char *do
 void ed_format(struct whit_editor *e);
 void ed_code_actions(struct whit_editor *e);
 void ed_signature(struct whit_editor *e);
-/* Requests the signature after a typed "(" or ","; errors are not reported. */
+/* Requests the signature after a typed "(" or ",". Does nothing if no ready server offers signatures, or while a
+ * request or a message is there. */
 void ed_signature_typed(struct whit_editor *e);
 void ed_language_ask(struct whit_editor *e, ed_question question, const char *name);
 /* Adds the members that a request for formatting or for code actions has besides the position. */

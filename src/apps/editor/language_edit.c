@@ -323,7 +323,8 @@ void ed_signature_typed(ed *e)
 {
     const struct ed_server *server = ed_server_of(e, e->window->doc);
     bool quiet = !e->asked.question && !*e->message && e->window->n_cursors == 1 && !e->macro.playing;
-    if (server && server->ready && server->has_signatures && quiet) ed_language_ask(e, ED_ASK_SIGNATURE, "");
+    if (server && server->ready && server->has_signatures && quiet && ed_server_has_text(e, e->window->doc, true))
+        ed_language_ask(e, ED_ASK_SIGNATURE, "");
 }
 
 void ed_language_show_signature(ed *e, const json_t *result)

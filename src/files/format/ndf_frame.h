@@ -32,7 +32,8 @@ uint64_t whit_ndf_frame_bytes(uint64_t payload_bytes);
 
 void whit_ndf_leaf(const void *chunk, size_t size_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_root(const uint8_t *leaves, uint64_t n_chunks, uint8_t digest[WHIT_HASH_BYTES]);
-/* Computes the root hash of a payload in memory. Only for small frames: no leaf table is built. */
+/* Computes the root hash of a payload in memory, of any size. It runs in one thread and keeps no hashes of chunks, so
+ * it is meant for small frames. */
 void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH_BYTES]);
 

@@ -112,7 +112,8 @@ size_t whit_tape_bytes(const whit_tape *tape);
 /* Runs the graph forward. ids (n_sequences, n_tokens) must be below the size of the vocabulary and stay valid until the
  * backward pass is done. */
 void whit_tape_forward(whit_tape *tape, const int32_t *ids);
-/* Runs forward only up to the node that computes `value`. The backward pass must not follow. */
+/* Runs forward only up to the node that computes `value`, and leaves `resident` as it was. The backward pass must not
+ * follow. */
 void whit_tape_forward_to(whit_tape *tape, const int32_t *ids, whit_ref value);
 /* Returns the number of rows of a value: n_rows, or one row for each (token, expert) pair. */
 static inline uint32_t whit_tape_rows(const whit_tape *tape, whit_ref value)

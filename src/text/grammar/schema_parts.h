@@ -15,8 +15,8 @@ typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_FAILS,         /* the schema at `node` does not hold */
     WHIT_JSON_SCHEMA_OF_TYPE,       /* the JSON value has one of the types whose bits are set in the item's `value` */
     WHIT_JSON_SCHEMA_KEY_FAILS,     /* a keyword fails: its value is at `node`, in the schema `value` */
-    WHIT_JSON_SCHEMA_HAS,           /* an object has the property whose name is at `node` */
-    WHIT_JSON_SCHEMA_LACKS,         /* an object lacks the property whose name is at `node` */
+    WHIT_JSON_SCHEMA_HAS,           /* an object, if it is one, has the property whose name is at `node` */
+    WHIT_JSON_SCHEMA_LACKS,         /* an object, if it is one, lacks the property whose name is at `node` */
     WHIT_JSON_SCHEMA_MEMBER_FAILS,  /* an object has the property whose name is at `node`, and the schema after the name
                                      * fails for it */
     WHIT_JSON_SCHEMA_ELEMENT_FAILS, /* an array has an element, with index `value` or above, for which the schema at
@@ -184,8 +184,8 @@ static inline uint32_t whit_json_schema_get(const whit_json_schema_compiler *c, 
     return whit_json_get(&c->json, schema, key);
 }
 
-/* Appends the schema without keywords whose value is null (schema_nulls.c). *dropped: at least one was left out.
- * Returns false if memory is exhausted. */
+/* Appends the schema without keywords whose value is null, except "const" (schema_nulls.c). *dropped: at least one was
+ * left out. Returns false if memory is exhausted. */
 bool whit_json_schema_drop_nulls(const whit_json *json, whit_buf *out, bool *dropped);
 
 #endif
