@@ -12,6 +12,7 @@
 #include "agent/light.h"
 #include "agent/patch.h"
 #include "base/file.h"
+#include "base/items.h"
 
 static void names_are_compared_as_file_systems_do(void **state)
 {
@@ -214,6 +215,23 @@ static void keys_are_found_by_their_form(void **state)
     assert_true(whit_guard_find_key(known, strlen(known), &begin, &end));
     assert_int_equal(begin, 2);
     assert_int_equal(end, strlen(known) - 2);
+    /* keys that occur in another one and again at its end, a key that overlaps itself, and keys of both kinds that
+     * overlap: nothing of them may be shown */
+    static const char *const overlaps[] = {"9seventh8seventh9seventh8", "round-5-round-5-round-5-",
+                                           "ghp_0123456789abcdefABCDEF0123456789plus+tail-7",
+                                           "sk-short1"
+                                           "0123456789abcdefghijklmnopqrstuvwxyz0123456789"};
+    static const char *const keys[] = {"9seventh8", "9seventh8seventh9se", "round-5-round-5-", "9plus+tail-7",
+                                       "sk-short1"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) assert_true(whit_guard_know_key(keys[i]));
+    for (size_t i = 0; i < sizeof overlaps / sizeof *overlaps; i++) {
+        whit_buf text = {0};
+        whit_buf_printf(&text, "a %s b", overlaps[i]);
+        whit_guard_hide_keys(&text);
+        assert_true(whit_buf_append(&text, "", 1));
+        assert_string_equal(whit_chars(&text), "a [a key or token, which is not shown] b");
+        whit_buf_free(&text);
+    }
 }
 
 /* Added lines with invisible characters need approval, except those that scripts and emoji require. */

@@ -169,6 +169,8 @@ whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *erro
     } else if (given) {
         whit_buf_append_str(key, given);
     }
-    const bool is_known = whit_buf_append(key, "", 1) && whit_guard_know_key(whit_chars(key));
-    return is_known ? WHIT_OK : whit_fail_memory(error, "a key", key->size_bytes);
+    if (!whit_buf_append(key, "", 1)) return whit_fail_memory(error, "a key", key->size_bytes);
+    if (whit_guard_know_key(whit_chars(key))) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_LIMIT,
+                     "this process has used too many different keys to keep them hidden; start it again");
 }

@@ -425,51 +425,66 @@ static const char *known_key(size_t i)
     return is_key(key) ? key : NULL;
 }
 
-/* Returns the position of the first endpoint's key (known_keys or $WHIT_API_KEY) at or after `begin`. *n_key gets its
- * length, extended over other keys that overlap it. Returns n and sets *n_key to 0 if there is no such key. */
-static size_t find_known(const char *text, size_t n, size_t begin, size_t *n_key)
+/* Returns the position of the first endpoint's key (known_keys or $WHIT_API_KEY) at or after `begin`,
+ * or n if there is no such key. */
+static size_t find_known(const char *text, size_t n, size_t begin)
 {
     size_t first = n;
-    *n_key = 0;
     for (size_t i = 0; begin < n && i <= COUNT(known_keys); i++) {
         const char *key = known_key(i);
         const char *found = key ? memmem(text + begin, n - begin, key, strlen(key)) : NULL;
-        if (!found || (size_t)(found - text) >= first) continue;
-        first = (size_t)(found - text);
-        *n_key = strlen(key);
-    }
-    /* extend the match over other keys that overlap it or begin with it, until no key adds a byte */
-    for (size_t i = 0; *n_key && i <= COUNT(known_keys); i++) {
-        const char *key = known_key(i);
-        const size_t end = first + *n_key, bytes = key ? strlen(key) : 0;
-        const char *found = key ? memmem(text + first, n - first, key, bytes) : NULL;
-        if (!found || (size_t)(found - text) >= end || (size_t)(found - text) + bytes <= end) continue;
-        *n_key = (size_t)(found - text) + bytes - first;
-        i = SIZE_MAX; /* start again with the first key */
+        if (found && (size_t)(found - text) < first) first = (size_t)(found - text);
     }
     return first;
 }
 
-bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end)
+/* Returns the end of the last of the endpoint's keys that begin at or after `first` and before `end`, or `end` if they
+ * end before it. */
+static size_t end_of_known(const char *text, size_t n, size_t first, size_t end)
 {
-    size_t n_known;
-    const size_t known = find_known(text, n, *begin, &n_known);
+    size_t last = end;
+    for (size_t i = 0; i <= COUNT(known_keys); i++) {
+        const char *key = known_key(i);
+        const size_t bytes = key ? strlen(key) : 0;
+        /* the key may occur several times: the occurrences that end after `end` begin in this window */
+        const size_t from = end + 1 > first + bytes ? end + 1 - bytes : first;
+        const size_t until = n - end < bytes ? n : end + bytes - 1;
+        for (size_t at = from; key && at < end && until - at >= bytes; at++) {
+            const char *found = memmem(text + at, until - at, key, bytes);
+            if (!found) break;
+            at = (size_t)(found - text);
+            if (at + bytes > last) last = at + bytes;
+        }
+    }
+    return last;
+}
+
+/* Returns the length of the private key or token of a published form at text[at], or 0. */
+static size_t form_bytes(const char *text, size_t n, size_t at)
+{
     static const char starts[256] = {
         ['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1, ['w'] = 1, ['y'] = 1, ['G'] = 1,
         ['n'] = 1, ['p'] = 1, ['h'] = 1, ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1, ['C'] = 1, ['o'] = 1};
-    for (size_t i = *begin; i < known; i++) {
-        if (!starts[(uint8_t)text[i]]) continue;
-        bool at_word = begins_word(text, i);
-        size_t found = text[i] == '-' || text[i] == 'P' ? private_key_bytes(text + i, n - i) : 0;
-        if (!found && at_word) found = token_bytes(text + i, n - i);
-        if (!found) continue;
-        *begin = i;
-        *end = i + found;
-        return true;
+    if (!starts[(uint8_t)text[at]]) return 0;
+    const size_t found = text[at] == '-' || text[at] == 'P' ? private_key_bytes(text + at, n - at) : 0;
+    return found || !begins_word(text, at) ? found : token_bytes(text + at, n - at);
+}
+
+bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end)
+{
+    const size_t known = find_known(text, n, *begin);
+    size_t first = *begin, last, at, found = 0;
+    while (first < known && !(found = form_bytes(text, n, first))) first++;
+    if (first >= n) return false;
+    /* extend the match over keys of both kinds that overlap it, until none adds a byte */
+    last = end_of_known(text, n, first, first + (found ? found : 1));
+    for (at = first; at < last; at++) {
+        found = form_bytes(text, n, at);
+        if (at + found > last) last = at + found;
+        if (at + 1 == last) last = end_of_known(text, n, first, last);
     }
-    if (!n_known) return false;
-    *begin = known;
-    *end = known + n_known;
+    *begin = first;
+    *end = last;
     return true;
 }
 
