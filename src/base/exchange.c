@@ -46,9 +46,12 @@ bool whit_exchange_is(const char *path, const whit_expected *expected)
 whit_exchanged whit_exchange_put(const char *beside, const char *full, const whit_expected *expected)
 {
     bool is_lacking, is_back;
+    struct stat about;
     if (rename_with(beside, full, expected->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE, &is_lacking)) {
         if (!expected->exists) return WHIT_EXCHANGE_DONE;
-        if (whit_exchange_is(beside, expected)) {
+        /* another hard link that was made meanwhile would keep the old content */
+        const bool is_alone = lstat(beside, &about) == 0 && about.st_nlink == 1;
+        if (is_alone && whit_exchange_is(beside, expected)) {
             (void)unlink(beside);
             return WHIT_EXCHANGE_DONE;
         }

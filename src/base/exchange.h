@@ -22,8 +22,9 @@ typedef enum whit_exchanged {
 
 /* Returns whether the file is a regular one with this content. */
 bool whit_exchange_is(const char *path, const whit_expected *expected);
-/* Renames the finished file `beside` to `full`, of the same folder. `beside` exists afterwards only if this failed or
- * the file is another one. On systems and file systems that cannot exchange two names, replaces the file as it is. */
+/* Renames the finished file `beside` to `full`, of the same folder. A file that has other hard links is not the
+ * expected one. `beside` exists afterwards only if this failed or the file is another one. On systems and file systems
+ * that cannot exchange two names, replaces the file as it is. */
 whit_exchanged whit_exchange_put(const char *beside, const char *full, const whit_expected *expected);
 /* Removes `full`, which is renamed to the free name `beside` before its content is compared. */
 whit_exchanged whit_exchange_remove(const char *beside, const char *full, const whit_expected *expected);

@@ -176,6 +176,14 @@ static void save_a(void)
     put("a", "saved by a person");
 }
 
+static void link_a(void)
+{
+    char from[700], to[700];
+    snprintf(from, sizeof from, "%s/a", project);
+    snprintf(to, sizeof to, "%s/b", project);
+    assert_int_equal(link(from, to), 0);
+}
+
 static void end_here(void)
 {
     _exit(9);
@@ -210,6 +218,16 @@ static void a_save_between_look_and_write_stays(void **state)
     before_rename = save_a;
     assert_int_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
     assert_string_equal(get("a"), "saved by a person");
+    whit_turns_close(journal);
+    /* a hard link that is made in that time would keep the old content */
+    begin();
+    put("a", "old a");
+    journal = open_journal(NULL);
+    before_rename = link_a;
+    assert_int_equal(whit_turns_write(journal, &cases[0], 1, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_string_equal(get("a"), "old a");
+    assert_string_equal(get("b"), "old a");
+    assert_string_equal(get(".whit-turn~"), "");
     whit_turns_close(journal);
 }
 
