@@ -271,6 +271,70 @@ static void an_edit_after_a_crash_stays(void **state)
     assert_int_equal(whit_turns_recover(project, state_dir), 0);
 }
 
+static bool has_folder(const char *name)
+{
+    char path[700];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/%s", project, name);
+    return stat(path, &about) == 0;
+}
+
+/* Undo removes the folders that the turn created, except those with other files. So does the rollback after a crash. */
+static void undo_removes_made_folders(void **state)
+{
+    (void)state;
+    whit_error error;
+    const whit_change made[] = {change("new/top", NULL, "t"), change("new/deep/a", NULL, "a"),
+                                change("new/deep/b", NULL, "b"), change("sub/c", NULL, "c")};
+    for (int kept = 0; kept < 2; kept++) {
+        begin();
+        whit_turns *journal = open_journal(NULL);
+        uint32_t number = 0;
+        assert_ok(whit_turns_write(journal, made, 4, NULL, &error), error);
+        assert_true(has_folder("new/deep"));
+        if (kept) put("new/mine", "a person's");
+        whit_turns_close(journal);
+        journal = open_journal(NULL);
+        for (int again = 0; again < 2; again++) {
+            number = 0;
+            assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
+            assert_false(has_folder("new/deep"));
+            assert_int_equal(has_folder("new"), kept);
+            assert_true(has_folder("sub")); /* this folder was there before the turn */
+            if (again) break;
+            assert_ok(whit_turns_redo(journal, &number, false, NULL, NULL, &error), error);
+            assert_string_equal(get("new/deep/b"), "b");
+        }
+        whit_turns_close(journal);
+    }
+    /* an undo that fails keeps the folders */
+    begin();
+    whit_turns *journal = open_journal(NULL);
+    uint32_t number = 0;
+    assert_ok(whit_turns_write(journal, made, 4, NULL, &error), error);
+    put("sub/c", "changed");
+    assert_int_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_string_equal(get("new/deep/a"), "a");
+    whit_turns_close(journal);
+#ifdef RENAME_EXCHANGE
+    begin();
+    pid_t child = fork();
+    if (child == 0) {
+        journal = open_journal(NULL);
+        before_rename = end_here;
+        (void)whit_turns_write(journal, made + 1, 1, NULL, &error);
+        _exit(0);
+    }
+    int how;
+    uint32_t recovered;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(has_folder("new/deep"));
+    whit_turns_close(open_journal(&recovered));
+    assert_int_equal(recovered, 1);
+    assert_false(has_folder("new"));
+#endif
+}
+
 static void the_root_is_a_project(void **state)
 {
     (void)state;
@@ -619,6 +683,7 @@ int main(void)
         cmocka_unit_test(a_write_in_place_is_taken_back),
         cmocka_unit_test(a_save_between_look_and_write_stays),
         cmocka_unit_test(an_edit_after_a_crash_stays),
+        cmocka_unit_test(undo_removes_made_folders),
         cmocka_unit_test(the_root_is_a_project),
         cmocka_unit_test(the_last_undone_comes_back_first),
         cmocka_unit_test(nothing_leaves_the_project),

@@ -42,7 +42,9 @@ typedef struct frame_head {
 } frame_head;
 
 typedef struct frame_change {
-    uint32_t path_bytes, was, is, mode;
+    uint32_t path_bytes, was;
+    uint32_t is; /* bit 0: the file exists after the turn; bits 1 to 31: n_folders of whit_change */
+    uint32_t mode;
     uint64_t before_bytes, after_bytes;
 } frame_change;
 
@@ -223,6 +225,35 @@ static void end_folders(whit_buf *made, bool has_failed)
     whit_buf_free(made);
 }
 
+/* Counts the innermost folders of a change's path that do not exist. */
+static uint32_t count_new_folders(const char *project, const whit_change *change)
+{
+    char full[PATH_MAX];
+    uint32_t n = 0;
+    if (!change->is || snprintf(full, sizeof full, "%s/%s", project, change->path) >= (int)sizeof full) return 0;
+    for (char *slash; (slash = strrchr(full, '/')) && (size_t)(slash - full) > strlen(project); n++) {
+        *slash = 0;
+        if (access(full, F_OK) == 0) break;
+    }
+    return n;
+}
+
+/* Removes the folders that the turn of a change created for a file that is gone, the innermost first. A folder that is
+ * not empty stays. */
+static void remove_folders(const whit_turns *journal, const whit_change *change)
+{
+    char path[PATH_MAX], full[PATH_MAX];
+    whit_error ignored;
+    snprintf(path, sizeof path, "%s", change->path);
+    for (uint32_t i = 0; i < change->n_folders; i++) {
+        char *slash = strrchr(path, '/');
+        if (!slash) return;
+        *slash = 0;
+        if (resolve_path(journal->project, path, full, NULL, &ignored) != WHIT_OK) return;
+        if (rmdir(full) != 0 && errno != ENOENT) return;
+    }
+}
+
 /* Writes the name of the temporary file for a file of a turn. One name per folder suffices, because the journal is
  * locked by one process. */
 static bool name_beside(const char *full, char beside[PATH_MAX])
@@ -397,7 +428,7 @@ static whit_status add_change(whit_turns *journal, whit_buf *pending, const whit
 {
     frame_change record = {.path_bytes = (uint32_t)strlen(c->path),
                            .was = c->was,
-                           .is = c->is,
+                           .is = c->is | count_new_folders(journal->project, c) << 1,
                            .mode = c->mode,
                            .before_bytes = c->before_bytes,
                            .after_bytes = c->after_bytes};
@@ -474,7 +505,8 @@ static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded
             }
             whit_change change = {.path = WHIT_ITEMS(char, &l->paths) + l->paths.size_bytes,
                                   .was = r.was,
-                                  .is = r.is,
+                                  .is = r.is & 1,
+                                  .n_folders = r.is >> 1,
                                   .mode = r.mode & 07777,
                                   .before = before,
                                   .before_bytes = r.before_bytes,
@@ -596,6 +628,8 @@ static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *er
             name_beside(full, beside))
             unlink(beside);
     }
+    for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++)
+        if (!changes[i].was) remove_folders(journal, &changes[i]);
     if (status == WHIT_OK) status = flush_files(journal, changes, l.head.n_changes, error);
     frame_head end = {.record = RECORD_END, .number = 0};
     if (status == WHIT_OK) status = append_frame(journal, &end, NULL, 0, error);
@@ -754,6 +788,8 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
         if (status == WHIT_OK) status = put_file(journal, c, true, &expected, head.of, &made, error);
         if (status == WHIT_OK) done++;
     }
+    for (size_t i = 0; status == WHIT_OK && head.kind == WHIT_TURN_UNDO && i < n; i++)
+        if (!changes[i].is) remove_folders(journal, &changes[i]);
     if (status == WHIT_OK) status = flush_files(journal, changes, n, error);
     char first[200] = "";
     if (status != WHIT_OK && error) snprintf(first, sizeof first, "%.199s", error->message);

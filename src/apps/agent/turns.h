@@ -20,6 +20,9 @@ typedef struct whit_change {
     /* the file is open in an editor and not saved, and its open text is changed; never set in a turn of the journal */
     bool open;
     uint32_t mode; /* permission bits before the turn (0: not known), which the turn keeps */
+    /* in a turn of the journal: how many of the path's innermost folders the turn created; undo removes them if they
+     * are empty */
+    uint32_t n_folders;
     const char *before, *after;
     size_t before_bytes, after_bytes;
     /* place of the file when the change was shown (whit_project_place), set by whit_light_mark(); 0: not known */
