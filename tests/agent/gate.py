@@ -251,6 +251,21 @@ got = [m["content"].split("\n", 1)[-1] for m in endpoint.requests[-1]["messages"
 wanted(done.returncode == 0 and got[0] == got[1] == got[2] == got[3] and "0.txt" in got[0] and ".cache" not in got[0], f"a copy of copies: {got}")
 wanted("own state" in got[4] or "not read" in got[4], f"the program's own state: {got[4]}")
 
+# A file in a folder that is a link has one name, its real one: an existing test stays a test, two changes of one answer
+# are of one file, and another agent's file is refused.
+project()
+os.makedirs("p/tests")
+os.symlink("tests", "p/lib")
+open("p/tests/suite.py", "w").write("def test_a():\n    assert f() == 1\n")
+done, got = agent([message(None, [("write", {"path": "lib/suite.py", "content": "def test_a():\n    pass\n"})]), END])
+wanted("tests/suite.py: it changes a test" in got[0] and "f() == 1" in open("p/tests/suite.py").read(), f"a test by another name: {got}")
+done, got = agent([message(None, [("write", {"path": "lib/n.txt", "content": "1\n"}), change("1", "2", "tests/n.txt"),
+                                  ("read", {"path": "lib/n.txt"})]), END])
+wanted(open("p/tests/n.txt").read() == "2\n" and got[2] == "2\n" and "+++ b/tests/n.txt" in done.stdout, f"one file of two names: {got} {done.stdout}")
+done, got = agent([message(None, [("agent", {"task": "one"}), ("agent", {"task": "two"})]), message(None, [change("2", "3", "tests/n.txt")]), END,
+                   message(None, [change("3", "4", "lib/n.txt")]), END, END])
+wanted(open("p/tests/n.txt").read() == "3\n" and "agent 2 wrote 0 turns" in got[1], f"another agent's file by another name: {got}")
+
 # Configuration: one line says what is wrong with it; a project's file can widen nothing.
 for text, words in (('{"check": 3}', "'check' must be"), ("{", "line 1"), ('{"read": ["/"]}', "not a setting of a project"),
                     ('{"mcp": {}}', "not a setting of a project"), ("[]", "not a JSON object")):

@@ -140,6 +140,7 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
     for (size_t i = 0; status == WHIT_OK && i < whit_patch_n_files(patch); i++) {
         const whit_patch_file *file = whit_patch_file_at(patch, i);
         const char *name = file->path ? file->path : path;
+        char real[PATH_MAX]; /* the name of the file without links, by which the changes of the set are kept */
         if (!name)
             status = whit_fail(error, WHIT_ERROR_ARGUMENT,
                                "the patch names no file: write its name before each block, or give it by -f FILE");
@@ -147,6 +148,9 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
             status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                                "%s: a patch that moves a file is not applied; add the new file and delete the old one",
                                name);
+        else
+            status = whit_texts_name(set->open, project, name, real, error);
+        if (status == WHIT_OK) name = real;
         for (size_t k = n; status == WHIT_OK && k < whit_changes_count(set); k++)
             if (strcmp(whit_changes_at(set, k)->path, name) == 0)
                 status = whit_fail(error, WHIT_ERROR_FORMAT,
@@ -170,11 +174,13 @@ whit_status whit_changes_put(whit_changes *set, const char *project, const char 
     const char *now;
     size_t now_bytes;
     bool there;
-    whit_status status = begin_change(set, project, path, &content[0], &change, &now, &now_bytes, &there, error);
+    char name[PATH_MAX];
+    WHIT_TRY(whit_texts_name(set->open, project, path, name, error));
+    whit_status status = begin_change(set, project, name, &content[0], &change, &now, &now_bytes, &there, error);
     change.is = true;
     if (status == WHIT_OK && !whit_buf_append(&content[1], text, n_bytes))
         status = whit_fail_memory(error, "a file", n_bytes);
-    if (status == WHIT_OK) return add_change(set, &change, path, content, &(whit_patch_result){0}, error);
+    if (status == WHIT_OK) return add_change(set, &change, name, content, &(whit_patch_result){0}, error);
     whit_buf_free(&content[0]);
     whit_buf_free(&content[1]);
     return status;

@@ -3,6 +3,21 @@
 
 #include "base/status.h"
 
+#include <string.h>
+
+whit_status whit_texts_name(const whit_open_texts *texts, const char *project, const char *path, char name[PATH_MAX],
+                            whit_error *error)
+{
+    whit_buf ignored = {0};
+    bool is_open = false;
+    WHIT_TRY(whit_project_name(project, path, name, error));
+    const whit_status status =
+        texts && strcmp(name, path) != 0 ? texts->read(texts->user, path, &ignored, &is_open, error) : WHIT_OK;
+    whit_buf_free(&ignored);
+    if (status == WHIT_OK && is_open) memcpy(name, path, strlen(path) + 1);
+    return status;
+}
+
 whit_status whit_texts_read(const whit_open_texts *texts, const char *project, const char *path, whit_buf *content,
                             bool *exists, uint32_t *mode, bool *is_open, whit_error *error)
 {

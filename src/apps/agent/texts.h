@@ -16,6 +16,10 @@ typedef struct whit_open_texts {
     void *user;
 } whit_open_texts;
 
+/* Writes the name by which changes and texts of a file are kept: that of its open text, if `path` names one, or else
+ * that of whit_project_name(). */
+whit_status whit_texts_name(const whit_open_texts *texts, const char *project, const char *path, char name[PATH_MAX],
+                            whit_error *error);
 /* Like whit_project_read(), but reads the text that is open in `texts` (may be NULL) instead of the file, if there is
  * one; *is_open tells which was read. */
 whit_status whit_texts_read(const whit_open_texts *texts, const char *project, const char *path, whit_buf *content,

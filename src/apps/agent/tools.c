@@ -96,6 +96,8 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
     whit_error error;
     bool there = true, is_open;
     uint32_t mode;
+    char name[PATH_MAX];
+    if (whit_texts_name(place->staged->open, place->project, path, name, &error) == WHIT_OK) path = name;
     const whit_change *staged = whit_changes_find(place->staged, path);
     if (whit_light_secret(place->project, path)) {
         whit_buf_printf(result, "error: %s: may contain keys or belongs to version control, so it is not read", path);

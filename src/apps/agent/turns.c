@@ -76,30 +76,27 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 
 /* ---- files of the project ------------------------------------------------------------------- */
 
-/* Returns a digest, never 0, of a file's place: the nearest existing folder with links followed, and the rest of the
- * path. */
-static uint64_t hash_place(const char *real, const char *rest)
+/* Returns a digest, never 0, of a file's place (resolve_path). */
+static uint64_t hash_place(const char *real)
 {
     uint8_t digest[WHIT_HASH_BYTES];
     uint64_t place;
     whit_hash hash;
     whit_hash_begin(&hash, "agent-place");
-    /* the root folder is left out, since `rest` begins with its slash */
-    if (real[1]) whit_hash_add(&hash, real, strlen(real));
-    whit_hash_add(&hash, rest, strlen(rest));
+    whit_hash_add(&hash, real, strlen(real));
     whit_hash_end(&hash, digest);
     memcpy(&place, digest, sizeof place);
     return place ? place : 1;
 }
 
 /* Writes the absolute path of a file after checks: the path must be plain (whit_agent_path_is_plain), and its folder,
- * with links followed, must be below the project and not in the folder of this program's own state. *place (may be
- * NULL) gets the value of whit_project_place(). Results are not cached, because a folder that was checked may have
- * become a link. */
-static whit_status resolve_path(const char *project, const char *path, char full[PATH_MAX], uint64_t *place,
+ * with links followed, must be below the project and not in the folder of this program's own state. `place` (PATH_MAX
+ * bytes, may be NULL) gets the file's real path: the nearest existing folder with links followed, and the rest of the
+ * path. Results are not cached, because a folder that was checked may have become a link. */
+static whit_status resolve_path(const char *project, const char *path, char full[PATH_MAX], char *place,
                                 whit_error *error)
 {
-    char folder[PATH_MAX], real[PATH_MAX];
+    char folder[PATH_MAX], real[PATH_MAX], whole[PATH_MAX];
     size_t n = strlen(project);
     if (!*path || *path == '/' || snprintf(full, PATH_MAX, "%s/%s", project, path) >= PATH_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
@@ -125,7 +122,11 @@ static whit_status resolve_path(const char *project, const char *path, char full
         if (whit_guard_folder_of(real) == WHIT_GUARD_STATE)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is inside the folder of this program's own state, %s",
                              path, real);
-        if (place) *place = hash_place(real, full + strlen(folder));
+        /* the root folder is left out, since the rest of the path begins with its slash */
+        if (snprintf(whole, sizeof whole, "%s%s", real[1] ? real : "", full + strlen(folder)) >= PATH_MAX)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': the path is longer than %d bytes, the limit", path,
+                             PATH_MAX - 1);
+        if (place) memcpy(place, whole, strlen(whole) + 1);
         return WHIT_OK;
     }
     return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder does not exist any more", project);
@@ -133,10 +134,18 @@ static whit_status resolve_path(const char *project, const char *path, char full
 
 uint64_t whit_project_place(const char *project, const char *path)
 {
-    char full[PATH_MAX];
-    uint64_t place = 0;
+    char full[PATH_MAX], place[PATH_MAX];
     whit_error ignored;
-    return resolve_path(project, path, full, &place, &ignored) == WHIT_OK ? place : 0;
+    return resolve_path(project, path, full, place, &ignored) == WHIT_OK ? hash_place(place) : 0;
+}
+
+whit_status whit_project_name(const char *project, const char *path, char name[PATH_MAX], whit_error *error)
+{
+    char full[PATH_MAX], place[PATH_MAX];
+    const size_t n = project[1] ? strlen(project) : 0;
+    WHIT_TRY(resolve_path(project, path, full, place, error));
+    memmove(name, place + n + 1, strlen(place + n + 1) + 1);
+    return WHIT_OK;
 }
 
 /* Reads a regular file of moderate size with few system calls. Returns false if it is not such a file, or if it changes
@@ -161,11 +170,12 @@ static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
 static whit_status read_inside(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                                uint64_t *place, whit_error *error)
 {
-    char full[PATH_MAX];
+    char full[PATH_MAX], real[PATH_MAX];
     struct stat info;
     *exists = false;
     *mode = 0;
-    WHIT_TRY(resolve_path(project, path, full, place, error));
+    WHIT_TRY(resolve_path(project, path, full, real, error));
+    if (place) *place = hash_place(real);
     if (read_small(full, content, mode)) {
         *exists = true;
         return WHIT_OK;
