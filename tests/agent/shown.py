@@ -284,6 +284,24 @@ for kind in ("terminal", "json", "editor"):
     wanted("+echo other-$((40 + 2))" in first and "-echo harmless" in first and "other-42" in told[1], f"a command ({kind}): {seen} {told}")
 
 
+# A later question of the same answer has only the changes that it writes, and only those are reported as written.
+later = [("write", {"path": "a.txt", "content": "A\n"}), ("run", {"command": "true"}), ("write", {"path": "a.txt", "content": "a\n"}),
+         ("write", {"path": "b.txt", "content": "B\n"})]
+other = [("write", {"path": "a.txt", "content": "A\n"}), ("run", {"command": "true"}), ("agent", {"task": "Write b."})]
+for calls in ([message(None, later), END], [message(None, other), write("b.txt", "B\n"), END, END]):
+    project({"a.txt": b"a\n", "b.txt": b"b\n"})
+    editor = Editor(WHIT, environment(), calls, "--no-sandbox")
+    editor.result("initialize", protocolVersion=1)
+    session = editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"]
+    editor.task(session, "x")
+    shown = [[(os.path.basename(d["path"]), d["newText"]) for d in asked["toolCall"]["content"]] for asked in editor.asked]
+    wanted(shown[:2] == [[("a.txt", "A\n")], [("b.txt", "B\n")]], f"changes that a later question does not write: {shown}")
+    names = {u["toolCallId"]: u["title"] for u in editor.updates if u.get("kind") == "edit"}
+    ends = [(names[u["toolCallId"]], u["status"]) for u in editor.updates if u["sessionUpdate"] == "tool_call_update" and u["toolCallId"] in names]
+    wanted(ends[:2] == [("a.txt", "failed"), ("b.txt", "completed")], f"the ends of changes: {ends}")
+    editor.end()
+
+
 def lead(to):
     """The folder d becomes a link."""
     os.rename("p/d", "p/e")

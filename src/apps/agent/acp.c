@@ -256,9 +256,8 @@ static void acp_written(void *user, uint32_t turn, const whit_change *changes, s
 }
 
 /* Asks the person through the editor with a separate tool call, which contains the diffs of all pending changes. */
-static bool acp_agreed(void *user, const char *reason, size_t n_files)
+static bool ask_editor(struct acp *a, const char *reason, size_t n_files)
 {
-    struct acp *a = user;
     int64_t number;
     char title[PATH_MAX * 4 + 200], id[32];
     size_t i;
@@ -281,6 +280,16 @@ static bool acp_agreed(void *user, const char *reason, size_t n_files)
     bool yes = how && strcmp(how, "selected") == 0 && option && strcmp(option, "yes") == 0;
     json_decref(reply);
     update_status(a, id, yes ? "completed" : "failed");
+    return yes;
+}
+
+/* Changes that were shown with a question about a command or a check (n_files 0) are shown again when they are to be
+ * written. They are reported as dropped here: no later question may contain the diff of a change that it does not
+ * write, and no such change may be reported as written. */
+static bool acp_agreed(void *user, const char *reason, size_t n_files)
+{
+    const bool yes = ask_editor(user, reason, n_files);
+    if (!n_files) acp_written(user, 0, NULL, 0);
     return yes;
 }
 
