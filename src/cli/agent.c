@@ -142,8 +142,9 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
             state = "unchanged";
         if (values->json)
             json_array_append_new(all,
-                                  json_pack("{s:s, s:s, s:s, s:i}", "path", c.path, "state", state, "grade",
-                                            whit_patch_grade_name(result->grade), "hunks", (int)result->n_hunks));
+                                  json_pack("{s:o, s:s, s:s, s:i}", "path", cli_json_path(c.path), "state", state,
+                                            "grade", whit_patch_grade_name(result->grade), "hunks",
+                                            (int)result->n_hunks));
         else if (same)
             cli_note("%s: %s", c.path, state);
         else if (result->grade != WHIT_PATCH_EXACT)

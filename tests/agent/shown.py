@@ -264,6 +264,13 @@ for act in (lambda: os.link("p/a.txt", "beside.txt"),
            f"a change between showing and writing: {results}")
 
 
+# Where a name is not UTF-8, a file of a patch is listed in JSON, too.
+project({})
+open("latin.patch", "wb").write(b"--- /dev/null\n+++ b/caf\xe9.txt\n@@ -0,0 +1 @@\n+x\n")
+done = subprocess.run([WHIT, "agent", "apply", "latin.patch", "--json", "--yes", "--project", "p"], env=environment(), capture_output=True,
+                      start_new_session=True, stdin=subprocess.DEVNULL)
+wanted(os.listdir(b"p") == [b"caf\xe9.txt"] and [row["path"] for row in json.loads(done.stdout)] == ["caf\ufffd.txt"], f"a name in JSON: {done.stdout}")
+
 # A command outside the sandbox runs on the changes of its answer, which are shown before the question about it.
 for kind in ("terminal", "json", "editor"):
     project({"t.sh": b"echo harmless\n"})
