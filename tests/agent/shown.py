@@ -271,6 +271,16 @@ done = subprocess.run([WHIT, "agent", "apply", "latin.patch", "--json", "--yes",
                       start_new_session=True, stdin=subprocess.DEVNULL)
 wanted(os.listdir(b"p") == [b"caf\xe9.txt"] and [row["path"] for row in json.loads(done.stdout)] == ["caf\ufffd.txt"], f"a name in JSON: {done.stdout}")
 
+# This program's own files are neither read nor written in a folder of --state-dir, either; other files there are the person's.
+project({"a.txt": b"a\n"})
+own = ["--state-dir", "p/kept", "--yes"]
+typed([write("a.txt", "b\n"), END], [], *own)
+journal, talk = (glob.glob(f"p/kept/agent-*.{suffix}")[0][2:] for suffix in ("ndf", "talk.json"))
+status, seen, told = typed([message(None, [("list", {}), ("grep", {"pattern": "whit_session"}), ("read", {"path": talk}), ("read", {"path": journal})]),
+                            write(talk, "{}"), write(journal, "x"), write("kept/n.txt", "n\n"), END], [], *own)
+wanted(told[0] == "a.txt\n" and told[1] == "(no match)" and all("not read" in x for x in told[2:4]), f"own files are read: {told}")
+wanted(all("own state" in x for x in told[4:6]) and "1 file written" in told[6], f"own files are written: {told}")
+
 # A command outside the sandbox runs on the changes of its answer, which are shown before the question about it.
 for kind in ("terminal", "json", "editor"):
     project({"t.sh": b"echo harmless\n"})

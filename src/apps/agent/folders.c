@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/folders.h"
 
+#include "agent/guard.h"
 #include "base/hash.h"
 #include "base/path.h"
 
@@ -57,6 +58,8 @@ static whit_status make_path(const char *project, const char *given, const char 
         return whit_fail(error, WHIT_ERROR_IO,
                          "the path of the folder for an agent's files is too long: set %s to a shorter one", variable);
     WHIT_TRY(whit_agent_make_folders(path, error));
+    if (given && !whit_guard_know_folder(given))
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: this program keeps its files in too many other folders", given);
     uint8_t digest[WHIT_HASH_BYTES];
     char hex[2 * WHIT_HASH_BYTES + 1];
     whit_hash hash;

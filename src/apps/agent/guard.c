@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -566,4 +567,46 @@ whit_guard_folder whit_guard_folder_of(const char *real)
     if (own_folder("XDG_CACHE_HOME", ".cache", folder) && lies_in(real, folder)) return WHIT_GUARD_STATE;
     if (own_folder("XDG_CONFIG_HOME", ".config", folder) && lies_in(real, folder)) return WHIT_GUARD_CONFIG;
     return WHIT_GUARD_ELSEWHERE;
+}
+
+/* Folders that whit_guard_know_folder() has added; used like known_keys. */
+static _Atomic(char *) known_folders[16];
+
+bool whit_guard_know_folder(const char *folder)
+{
+    char *real = realpath(folder, NULL);
+    for (size_t i = 0; real && i < COUNT(known_folders); i++) {
+        char *there = NULL;
+        if (atomic_compare_exchange_strong(&known_folders[i], &there, real)) return true;
+        if (strcmp(there, real) != 0) continue;
+        free(real);
+        return true;
+    }
+    free(real);
+    return false;
+}
+
+bool whit_guard_is_own_file(const char *real)
+{
+    static const char *const names[] = {"agent-", "talk-"};
+    enum { HASH_DIGITS = 24 };
+    char folder[PATH_MAX];
+    struct stat wanted, there;
+    const char *slash = strrchr(real, '/');
+    bool is_named = false;
+    for (size_t i = 0; slash && i < COUNT(names); i++) {
+        const size_t n = strlen(names[i]);
+        is_named = is_named ||
+            (strncasecmp(slash + 1, names[i], n) == 0 &&
+             strspn(slash + 1 + n, "0123456789abcdefABCDEF") >= HASH_DIGITS);
+    }
+    if (!is_named || snprintf(folder, sizeof folder, "%.*s/", (int)(slash - real), real) >= (int)sizeof folder ||
+        stat(folder, &there) != 0)
+        return false;
+    for (size_t i = 0; i < COUNT(known_folders); i++) {
+        const char *known = atomic_load(&known_folders[i]);
+        if (known && stat(known, &wanted) == 0 && wanted.st_dev == there.st_dev && wanted.st_ino == there.st_ino)
+            return true;
+    }
+    return false;
 }

@@ -38,5 +38,11 @@ typedef enum whit_guard_folder {
 /* Returns which of the guarded folders contains a path. `real`: absolute path without symbolic links; if the file does
  * not exist, only its existing parents need to be resolved. */
 whit_guard_folder whit_guard_folder_of(const char *real);
+/* Adds a folder, which a person has named, to those in which this program keeps journals, lists of runs and
+ * conversations. Returns false if all slots are used, or if memory runs out. */
+bool whit_guard_know_folder(const char *folder);
+/* Returns whether a path, as for whit_guard_folder_of(), is a file that this program keeps in a folder of
+ * whit_guard_know_folder(): it has the form NAME-HASH.SUFFIX. Other files of such a folder are the person's. */
+bool whit_guard_is_own_file(const char *real);
 
 #endif

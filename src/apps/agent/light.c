@@ -162,6 +162,7 @@ bool whit_light_secret(const char *project, const char *path)
     const char *below = real_below(project, path, real), *name = strrchr(real, '/');
     if (whit_guard_is_secret(path) || whit_guard_is_secret(below)) return true;
     const whit_guard_folder folder = whit_guard_folder_of(real);
+    if (whit_guard_is_own_file(real)) return true;
     /* The user's settings contain environment variables of MCP servers, which may be keys. */
     return folder == WHIT_GUARD_STATE || (folder == WHIT_GUARD_CONFIG && name && strcasecmp(name, "/agent.json") == 0);
 }

@@ -126,6 +126,8 @@ static whit_status resolve_path(const char *project, const char *path, char full
         if (snprintf(whole, sizeof whole, "%s%s", real[1] ? real : "", full + strlen(folder)) >= PATH_MAX)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': the path is longer than %d bytes, the limit", path,
                              PATH_MAX - 1);
+        if (whit_guard_is_own_file(whole))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is a file of this program's own state", path);
         if (place) memcpy(place, whole, strlen(whole) + 1);
         return WHIT_OK;
     }
