@@ -182,12 +182,10 @@ whit_status cli_agent_show_all(cli_call *call, const whit_changes *set, whit_buf
 static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *shown, const char *project)
 {
     const struct agent_values *values = call->values;
-    const whit_change *first = whit_light_mark(project, set);
-    const char *red = first ? first->reason : NULL;
-    const char *path = first ? first->path : "";
+    char reason[WHIT_LIGHT_REASONS_BYTES];
+    (void)whit_light_mark(project, set);
+    const bool red = whit_light_reasons(set, reason);
     if (!red && cli_agent_may_write(values)) return CLI_OK;
-    char reason[PATH_MAX + 200];
-    snprintf(reason, sizeof reason, "%s: %s", path, whit_or_empty(red));
     if (!whit_light_has_terminal()) {
         if (red)
             return cli_fail(call, CLI_FAILED,

@@ -70,6 +70,19 @@ wanted("-a <U+003C>U+202E> b" in seen and "+a <U+202E> b" in seen, f"marks: {asc
 project({})
 status, seen, told = typed([write("x\u202e", "x\n"), write("a\n+++ b/x", "x\n"), END], [("[y/N", "n\n")])
 wanted("+++ b/x<U+202E>" in seen and "not a plain path" in told[1], f"names: {ascii(seen)} {told}")
+# Every reason of a question is named, of each of its files, on the terminal and in an editor.
+reasons = [message(None, [("write", {"path": "k.env", "content": "A=2\n"}), ("write", {"path": "c.txt", "content": "c\u202e\n"}),
+                          ("patch_file", {"patch": "*** Begin Patch\n*** Delete File: b.txt\n*** End Patch\n"})]), END]
+named = "k.env: it may contain keys; c.txt: it adds characters that are invisible or change the order of others; b.txt: it deletes a file. Write 3 files"
+project({"k.env": b"A=1\n", "b.txt": b"b\n", "c.txt": b"c\n"})
+status, seen, told = typed(reasons, [("[y/N", "n\n")])
+wanted(named in seen and read("b.txt") == b"b\n", f"reasons: {ascii(seen)}")
+editor = Editor(WHIT, environment(), reasons)
+editor.say_yes = False
+editor.result("initialize", protocolVersion=1)
+editor.task(editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"], "x")
+wanted([asked["toolCall"]["title"] for asked in editor.asked] == [named], f"reasons in an editor: {editor.asked}")
+editor.end()
 # A name with a tab, which begins a time in a difference, or with a blank at its end is not taken for another file's.
 for name, diff, line in (("Makefile\t2026-01-01", '+++ "b/Makefile\\t2026-01-01"', "writes Makefile<U+0009>2026-01-01"),
                          ("Makefile ", '+++ "b/Makefile "', "writes Makefile<U+0020>"), ('a"\\', '+++ "b/a\\"\\\\"', 'writes a"\\')):

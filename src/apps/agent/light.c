@@ -141,6 +141,39 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
     return first;
 }
 
+/* Adds "NAME: reason" to a list of reasons, which "; " divides. `text` has WHIT_LIGHT_REASONS_BYTES bytes; what has no
+ * room is counted in *n_more. */
+static void add_reason(char *text, const char *path, const char *reason, size_t *n_more)
+{
+    whit_buf entry = {0};
+    const size_t n = strlen(text), room = WHIT_LIGHT_REASONS_BYTES - 40;
+    const bool ok = whit_plain_show(path, strlen(path), WHIT_PLAIN_NAME, &entry) &&
+        whit_buf_printf(&entry, ": %s", reason) && whit_buf_append(&entry, "", 1);
+    if (ok && !*n_more && n + 2 + entry.size_bytes <= room)
+        snprintf(text + n, room - n, "%s%s", n ? "; " : "", whit_chars(&entry));
+    else if (!n)
+        snprintf(text, room, "%s", reason);
+    else
+        ++*n_more;
+    whit_buf_free(&entry);
+}
+
+static void end_reasons(char *text, size_t n_more)
+{
+    if (n_more) snprintf(text + strlen(text), 40, "; and %zu more", n_more);
+}
+
+bool whit_light_reasons(const whit_changes *set, char text[WHIT_LIGHT_REASONS_BYTES])
+{
+    size_t n_more = 0;
+    *text = 0;
+    for (size_t i = 0; i < whit_changes_count(set); i++)
+        if (*whit_changes_at(set, i)->reason)
+            add_reason(text, whit_changes_at(set, i)->path, whit_changes_at(set, i)->reason, &n_more);
+    end_reasons(text, n_more);
+    return *text;
+}
+
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set)
 {
     for (size_t i = 0; i < whit_changes_count(set); i++) {
@@ -312,18 +345,20 @@ static void choose_each(const whit_hunks *hunks, bool (*show)(void *user, const 
 void whit_light_choose(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                        bool may_edit, uint8_t *taken, whit_buf *why)
 {
-    char line[PATH_MAX + 200], letters[8] = "yn", marks[16] = "";
-    const char *reason = NULL, *path = "";
-    size_t n_files = 0;
+    char line[WHIT_LIGHT_REASONS_BYTES + 200], reasons[WHIT_LIGHT_REASONS_BYTES] = "", letters[8] = "yn",
+                                               marks[16] = "";
+    size_t n_files = 0, n_more = 0;
     for (size_t i = 0; i < hunks->n; i++) {
-        n_files += i == 0 || strcmp(hunks->list[i].path, hunks->list[i - 1].path) != 0;
-        if (!reason && hunks->list[i].reason) reason = hunks->list[i].reason, path = hunks->list[i].path;
+        const whit_hunk *hunk = &hunks->list[i];
+        if (i && strcmp(hunk->path, hunks->list[i - 1].path) == 0) continue;
+        n_files++;
+        if (hunk->reason) add_reason(reasons, hunk->path, hunk->reason, &n_more);
     }
+    end_reasons(reasons, n_more);
     if (hunks->n > 1) strcat(letters, "h"), strcat(marks, "/h");
     if (may_edit) strcat(letters, "e"), strcat(marks, "/e");
-    const char *colon = reason ? ": " : "";
-    int n = snprintf(line, sizeof line, "%s%s%s%sWrite %zu file%s? [y/N%s/?] ", path, colon, whit_or_empty(reason),
-                     reason ? ". " : "", n_files, whit_plural(n_files), marks);
+    int n = snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N%s/?] ", reasons, *reasons ? ". " : "", n_files,
+                     whit_plural(n_files), marks);
     if (n < 0 || (size_t)n >= sizeof line) return;
     switch (light_ask(line, letters, why)) {
     case WHIT_LIGHT_YES: memset(taken, 1, hunks->n); break;

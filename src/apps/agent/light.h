@@ -14,6 +14,10 @@ const char *whit_light_red(const char *project, const whit_changes *set, const w
 /* Sets `place` of each change, and `reason` of each change that always needs approval. Returns the first such change,
  * or NULL. */
 const whit_change *whit_light_mark(const char *project, const whit_changes *set);
+#define WHIT_LIGHT_REASONS_BYTES 2048
+/* Writes the reasons that whit_light_mark() has set, each after the name of its file, for a question. Returns whether
+ * there is any. */
+bool whit_light_reasons(const whit_changes *set, char text[WHIT_LIGHT_REASONS_BYTES]);
 /* Returns a change whose path now leads to another place, or that has a new reason, compared with what
  * whit_light_mark() set, or NULL: while a person was reading, a folder may have been replaced by a link, or the file
  * may have got another hard link. If the change had a reason, its text is not examined again: the person may have left

@@ -275,26 +275,12 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
     drop_shown(l);
 }
 
-/* Finds the reason why a person must be asked whatever permissions are set: the reason of the first change that has
- * one, or "". */
-static void find_reason(const loop *l, char *reason, size_t room)
-{
-    const whit_change *first = whit_light_mark(l->options->project, &l->staged);
-    whit_buf name = {0};
-    *reason = 0;
-    if (first && whit_plain_show(first->path, strlen(first->path), WHIT_PLAIN_NAME, &name))
-        snprintf(reason, room, "%.*s: %s", (int)name.size_bytes, whit_chars(&name), first->reason);
-    else if (first)
-        snprintf(reason, room, "%s", first->reason);
-    whit_buf_free(&name);
-}
-
 /* Runs the checks on the staged changes, shows the changes, asks about them if that is needed, and writes them.
  * `outcome` gets the result, for the model. */
 static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
     const whit_agent_options *o = l->options;
-    char reason[4 * PATH_MAX];
+    char reason[WHIT_LIGHT_REASONS_BYTES]; /* why a person must be asked whatever permissions are set, or "" */
     bool refused = false, passed = true, agreed, edits = false, was_edited = false;
     uint8_t approved[WHIT_HASH_BYTES], now[WHIT_HASH_BYTES];
     size_t n_left = 0;
@@ -330,15 +316,17 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         return WHIT_OK;
     }
     hash_changes(&l->staged, approved);
-    find_reason(l, reason, sizeof reason);
+    (void)whit_light_mark(o->project, &l->staged);
+    (void)whit_light_reasons(&l->staged, reason);
     bool is_asked = !refused && (*reason || !o->may_write);
     if (is_asked && o->choose && !o->is_alone) {
         WHIT_TRY(choose_hunks(l, &n_left, &edits, error));
         while (edits) {
             WHIT_TRY(o->edit(o->user, &l->staged, error));
             whit_changes_settle(&l->staged);
-            (void)whit_light_mark(o->project, &l->staged);
             was_edited = true;
+            if (!whit_changes_count(&l->staged)) break; /* the person has restored every file */
+            (void)whit_light_mark(o->project, &l->staged);
             WHIT_TRY(choose_hunks(l, &n_left, &edits, error));
         }
         agreed = whit_changes_count(&l->staged) > 0;
