@@ -435,6 +435,18 @@ static int split_served(cli_call *call, const struct serve_values *values, struc
     return status;
 }
 
+/* Returns an environment variable that asks for keys and has only blanks, or NULL. A script whose own variable is empty
+ * would otherwise start a server without a key. */
+static const char *find_blank_key(void)
+{
+    static const char *const names[] = {"WHIT_API_KEY", "WHIT_API_KEY_FILE", "WHIT_KEYS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && !value[strspn(value, " \t\r\n")]) return names[i];
+    }
+    return NULL;
+}
+
 static int run_serve(cli_call *call)
 {
     struct serve_values *values = call->values;
@@ -453,7 +465,12 @@ static int run_serve(cli_call *call)
                                      .find = store_find,
                                      .folder = folder,
                                      .user = &served};
-    if (values->allow_pull && !values->key_file && !values->key_table && !values->keys.n)
+    const bool is_open = !values->key_file && !values->key_table && !values->keys.n;
+    const char *blank = is_open ? find_blank_key() : NULL;
+    if (blank)
+        return cli_fail(call, CLI_USAGE,
+                        "%s is set but names no key, so everybody could ask: give it a value or unset it", blank);
+    if (values->allow_pull && is_open)
         return cli_fail(call, CLI_USAGE, "--allow-pull needs a key for requests: --api-key-file FILE");
     if (values->allow_pull && whit_cache_folder(NULL, folder, &error) != WHIT_OK) return cli_fail_error(call, &error);
     int status = open_served(call, values, &served);

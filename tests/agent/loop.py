@@ -252,6 +252,10 @@ wanted(e.headers[0].get("Authorization") == "Bearer sk-file", "--key-file")
 open("key", "w").write("\n")
 done, e = run([message("done")], "--key-file", "key", status=2)
 wanted("key: contains no key" in done.stderr and e.requests == [], f"an empty key: {done.stderr}")
+# An empty variable, also one with blanks alone, is as if it were not set.
+for given in ("", " \n"):
+    done, e = run([message("done")], key=given)
+    wanted("Authorization" not in e.headers[0], f"a key of blanks: {e.headers[0]}")
 # What goes to this machine goes through no proxy.
 proxy = Endpoint([])
 e = Endpoint([message("done")])

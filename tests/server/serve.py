@@ -997,6 +997,16 @@ def test_named_keys():
         done = subprocess.run([*os.environ.get("SERVER", os.environ["WHIT"] + " serve").split(), "--port", "0", "--api-key-file", "bad_keys"],
                               stderr=subprocess.PIPE, timeout=120, check=False)
         check(done.returncode and word in done.stderr, text, done.stderr)
+    # a start that was to have a key and has none is refused
+    server = os.environ.get("SERVER", os.environ["WHIT"] + " serve").split()
+    for name, value in (("WHIT_API_KEY", ""), ("WHIT_API_KEY_FILE", ""), ("WHIT_KEYS", "")):
+        done = subprocess.run([*server, "--port", "0", "-m", os.environ["SOURCE"] + "/tools/tales/tales.ndf"],
+                              env=dict(os.environ, **{name: value}), stderr=subprocess.PIPE, timeout=120, check=False)
+        check(done.returncode and name.encode() + b" is set but names no key" in done.stderr, name, value, done.stderr)
+    for value in ("", " , ", "\n"):
+        done = subprocess.run([*server, "--port", "0", "--api-key", value, "-m", os.environ["SOURCE"] + "/tools/tales/tales.ndf"],
+                              stderr=subprocess.PIPE, timeout=120, check=False)
+        check(done.returncode and b"contains no key" in done.stderr, value, done.stderr)
 
 
 server, port = start()

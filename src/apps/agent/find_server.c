@@ -151,6 +151,11 @@ void whit_found_server_free(whit_found_server *found)
     *found = (whit_found_server){.url = NULL};
 }
 
+static void trim_key(whit_buf *key)
+{
+    while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
+}
+
 whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *error)
 {
     const char *given = getenv("WHIT_API_KEY");
@@ -162,12 +167,13 @@ whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *erro
                              "%s: other users of this machine may read the key in this file; run chmod 600 on it",
                              key_file);
         WHIT_TRY(whit_read_file(key_file, 4096, key, error));
-        while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
+        trim_key(key);
         if (!key->size_bytes)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: contains no key; write the endpoint's key into it",
                              key_file);
     } else if (given) {
         whit_buf_append_str(key, given);
+        trim_key(key);
     }
     if (!whit_buf_append(key, "", 1)) return whit_fail_memory(error, "a key", key->size_bytes);
     if (whit_guard_know_key(whit_chars(key))) return WHIT_OK;

@@ -7,8 +7,8 @@
 #include "base/status.h"
 
 /* Reads the endpoint's key, ended by a zero byte: from key_file, which nobody else may read, or, if key_file is NULL,
- * from $WHIT_API_KEY. The key is "" if neither is set. Also adds the key to the keys of whit_guard_find_key().
- * Errors: argument (others may read the file, or it contains no key), io, memory. */
+ * from $WHIT_API_KEY. The key is "" if neither is set or the variable has only blanks. Also adds the key to the keys of
+ * whit_guard_find_key(). Errors: argument (others may read the file, or it contains no key), io, limit, memory. */
 whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *error);
 /* A model server on this machine; zero-initialised: not found. */
 typedef struct whit_found_server {

@@ -210,9 +210,12 @@ static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys,
     for (size_t i = 0; i < options->n_keys; i++) /* --api-key may be repeated or, as in llama.cpp, a comma-separated
                                                   * list */
         for (const char *at = options->keys[i]; *at; at += *at == ',') {
-            size_t n = strcspn(at, ",");
+            at += strspn(at, " \t\r\n");
+            const size_t n_item = strcspn(at, ",");
+            size_t n = n_item;
+            while (n && strchr(" \t\r\n", at[n - 1])) n--;
             if (n) WHIT_TRY(add_key(keys, "--api-key", "", 0, at, n, error));
-            at += n;
+            at += n_item;
         }
     if (options->n_keys && !keys->n)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "--api-key: the value contains no key");
