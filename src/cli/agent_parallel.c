@@ -222,6 +222,12 @@ static bool may_check(void *user, const char *line)
     return is_agreed;
 }
 
+static void show_note(void *user, const char *line)
+{
+    (void)user;
+    cli_note("%s", line);
+}
+
 /* Checks the changes of an ended task on the project and writes them. On a conflict or a failed check the task may run
  * again. */
 static void apply_task(struct parallel *p, struct task *task)
@@ -410,7 +416,8 @@ int cli_agent_parallel(cli_call *call, const char *project)
                              .state_dir = values->state,
                              .config = &p.config,
                              .no_sandbox = values->no_sandbox,
-                             .cancel = cli_cancelled()};
+                             .cancel = cli_cancelled(),
+                             .note = show_note};
     if (status == CLI_OK && whit_agent_config_load(&p.config, project, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     const uint32_t recovered = status == CLI_OK ? whit_turns_recover(project, values->state) : 0;

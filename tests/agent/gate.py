@@ -91,6 +91,20 @@ json.dump({"command_seconds": 1}, open("config/whit/agent.json", "w"))
 done, got = agent([message(None, [("run", {"command": "sleep 20; echo slept", "seconds": 3600})]), END])
 wanted("ended because it reached its time limit" in got[0] and "slept" not in got[0], f"more time than the user gives: {got[0]}")
 
+# What the sandbox cannot enforce is told before the first command, at the terminal and in the editor's panel.
+nameless = ["unshare", "-U", "-r", "sh", "-c", "echo 0 >/proc/sys/user/max_user_namespaces && stty rows 30 cols 100 && exec \"$@\"", "sh"]
+if shutil.which("unshare") and at_terminal([*nameless, "true"], [])[0] == 0 and report["landlock_abi"] >= 3:
+    told = "this user gets no name spaces"
+    project()
+    endpoint = Endpoint([command("true"), END])
+    _, seen = at_terminal([*nameless, WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"], [], environment())
+    wanted(told in seen, f"the terminal does not tell: {seen}")
+    endpoint = Endpoint([command("true"), END])
+    _, seen = at_terminal([*nameless, WHIT, "edit", "--url", endpoint.url, "--model", "m", "p/src/a.c"],
+                          [("main", "\x1b[20~"), ("Task", "x\r"), (told, "\x1b"), ("done: 0 turns", "\x11")],
+                          dict(environment(), TERM="xterm-256color"))
+    wanted(told in seen, f"the panel does not tell: {seen[-3000:]}")
+
 # A build and a test: nobody is asked, nothing of it is in the project, the second build is incremental.
 project()
 before = tree()

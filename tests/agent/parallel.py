@@ -206,6 +206,19 @@ for name, there in (("out.log", "text\n"), ("mine.log", "mine\n")):
     ended = agent("unruled", endpoint, "-j", "1", "TASK 1: x")
     wanted(tree("unruled").get(name) == there and (ended.returncode == 0) == (name == "out.log"), name, ended)
 
+# What the sandbox cannot enforce is told once, on the terminal too.
+nameless = ["unshare", "-U", "-r", "sh", "-c", 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"', "sh"]
+try:
+    can_hide = subprocess.run([*nameless, "true"], capture_output=True, check=False).returncode == 0
+except FileNotFoundError:
+    can_hide = False
+if can_hide:
+    project("nameless")
+    ended = subprocess.run([*nameless, WHIT, "agent", "--project", "nameless/p", "--url", Endpoint(False).url, "--yes", "-j", "2",
+                            "TASK 1: x"], env=environment("nameless"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                           check=False)
+    wanted(ended.returncode == 0 and ended.stderr.count("this user gets no name spaces") == 1, ended)
+
 # -m: one server for all tasks, which ends with them. A model of random weights says something and changes nothing.
 project("local")
 if subprocess.run([os.environ["TINY"], "chat.gguf", "1", "chat"], check=False).returncode == 0:
