@@ -158,6 +158,39 @@ static void a_write_in_place_is_taken_back(void **state)
     assert_int_equal(recovered, 1);
 }
 
+/* A folder of a turn is moved, and a link to another one takes its name: the file there is not the turn's, even if its
+ * content is the same. */
+static void a_turn_stays_in_its_folder(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    char command[2000], pattern[1024];
+    uint32_t number = 0, recovered;
+    glob_t found;
+    struct stat about;
+    put("sub/a", "old a");
+    const whit_change one = change("sub/a", "old a", "new a");
+    whit_turns *journal = open_journal(NULL);
+    assert_ok(whit_turns_write(journal, &one, 1, "x", &error), error);
+    snprintf(command, sizeof command, "cd %s && mv sub moved && mkdir other && cp moved/a other && ln -s other sub",
+             project);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "leads to another place"));
+    whit_turns_close(journal);
+    /* state after a crash: no end frame */
+    snprintf(pattern, sizeof pattern, "%s/agent-*.ndf", state_dir);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(stat(found.gl_pathv[0], &about), 0);
+    assert_int_equal(truncate(found.gl_pathv[0], about.st_size - 1), 0);
+    globfree(&found);
+    whit_turns_close(open_journal(&recovered));
+    assert_int_equal(recovered, 1);
+    assert_string_equal(get("other/a"), "new a");
+    assert_string_equal(get("moved/a"), "new a");
+}
+
 /* What another program does right before this process renames a file; NULL: nothing. */
 static void (*before_rename)(void);
 
@@ -681,6 +714,7 @@ int main(void)
         cmocka_unit_test(turns_go_back_and_forth),
         cmocka_unit_test(a_file_keeps_all_but_its_content),
         cmocka_unit_test(a_write_in_place_is_taken_back),
+        cmocka_unit_test(a_turn_stays_in_its_folder),
         cmocka_unit_test(a_save_between_look_and_write_stays),
         cmocka_unit_test(an_edit_after_a_crash_stays),
         cmocka_unit_test(undo_removes_made_folders),

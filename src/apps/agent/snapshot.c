@@ -93,19 +93,21 @@ static whit_status stage_file(const whit_snapshot *before, const char *project, 
                               bool *conflict, whit_error *error)
 {
     const whit_file_hash *base = find_file(before, path);
+    char name[PATH_MAX]; /* the file's name in the project, where a folder may be a link */
     whit_buf after = {0}, now = {0};
     bool is = false, exists = false;
     uint32_t mode_now = 0;
     uint8_t hash[WHIT_HASH_BYTES], hash_now[WHIT_HASH_BYTES];
     whit_status status = read_copied(before->folder, path, &after, &is, error);
-    if (status == WHIT_OK) status = whit_project_read(project, path, &now, &exists, &mode_now, error);
+    if (status == WHIT_OK) status = whit_project_name(project, path, name, error);
+    if (status == WHIT_OK) status = whit_project_read(project, name, &now, &exists, &mode_now, error);
     hash_content(&after, hash);
     hash_content(&now, hash_now);
     const bool is_changed = is != (base != NULL) || (is && memcmp(hash, base->hash, sizeof hash) != 0);
     const bool is_there = is == exists && (!is || memcmp(hash, hash_now, sizeof hash) == 0);
     if (status == WHIT_OK && is_changed && !is_there) {
         *conflict |= exists != (base != NULL) || (exists && memcmp(hash_now, base->hash, sizeof hash) != 0);
-        const whit_change change = {.path = path,
+        const whit_change change = {.path = name,
                                     .was = exists,
                                     .is = is,
                                     .mode = exists ? mode_now : 0,

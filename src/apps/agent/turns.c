@@ -423,6 +423,18 @@ static whit_status is_side(const whit_turns *journal, const whit_change *change,
     return status;
 }
 
+/* Fails if a folder of the path has become a link since the turn was written: turns keep the real names of files
+ * (whit_project_name), so another file has the name now, even if its content is the same. */
+static whit_status is_at_name(const whit_turns *journal, const whit_change *change, whit_error *error)
+{
+    char name[PATH_MAX];
+    WHIT_TRY(whit_project_name(journal->project, change->path, name, error));
+    if (strcmp(name, change->path) == 0) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "%s: leads to another place than when it was written; nothing is written: look at it again",
+                     change->path);
+}
+
 /* ---- frames in the log ---------------------------------------------------------------------- */
 
 /* Appends bytes to the current frame; small pieces are collected in `pending` before they are written. */
@@ -617,11 +629,14 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
 {
     bool after;
     whit_buf mixture = {0};
-    WHIT_TRY(is_side(journal, change, true, &after, error));
+    whit_status status = is_at_name(journal, change, error);
+    if (status == WHIT_OK) status = is_side(journal, change, true, &after, error);
+    /* After a crash, what the person has put in the file's place stays, too. A turn that fails has its places. */
+    if (status == WHIT_ERROR_ARGUMENT && !change->place) return WHIT_OK;
+    WHIT_TRY(status);
     const bool is_mixed = !after && was_cut_off(journal, change, &mixture);
     whit_expected expected = {change->is, change->after, change->after_bytes};
     if (is_mixed) expected = (whit_expected){true, whit_chars(&mixture), mixture.size_bytes};
-    whit_status status = WHIT_OK;
     if (after || is_mixed) status = put_file(journal, change, false, &expected, 0, NULL, error);
     whit_buf_free(&mixture);
     return status == WHIT_ERROR_ARGUMENT ? WHIT_OK : status; /* the file has changed since */
@@ -889,6 +904,8 @@ static whit_status turn_back(whit_turns *journal, bool undo, uint32_t *number, b
     uint32_t frame = (WHIT_ITEMS(const uint32_t, &journal->frames))[index];
     whit_status status = load_turn(journal, frame, true, &l, error);
     whit_change *changes = WHIT_ITEMS(whit_change, &l.changes);
+    for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++)
+        status = is_at_name(journal, &changes[i], error);
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         if (undo) swap_sides(&changes[i]);
         changes[i].place = whit_project_place(journal->project, changes[i].path);
