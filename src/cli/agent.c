@@ -5,6 +5,7 @@
 #include "agent/hunks.h"
 #include "agent/light.h"
 #include "base/phrase.h"
+#include "base/plain.h"
 #include "cli/agent.h"
 #include "cli/verbs.h"
 
@@ -254,6 +255,16 @@ static int apply_patch(cli_call *call, const char *project)
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
+/* Prints a turn in one line: a model can put line feeds into the task of another agent, which begins the note. */
+static void print_turn(cli_call *call, const whit_turn *t, const char *when)
+{
+    whit_buf note = {0};
+    if (whit_plain_show(t->note, strlen(t->note), WHIT_PLAIN_NAME, &note) && whit_buf_append(&note, "", 1))
+        cli_print(call, "%4u  %s  %u file%s%s  %s\n", t->number, when, t->n_changes, whit_plural(t->n_changes),
+                  t->undone ? ", undone" : "", whit_chars(&note));
+    whit_buf_free(&note);
+}
+
 static int list_turns(cli_call *call, const whit_turns *journal)
 {
     const struct agent_values *values = call->values;
@@ -277,8 +288,7 @@ static int list_turns(cli_call *call, const whit_turns *journal)
             cli_print(call, "%4u  %s  %s of turn %u, %u file%s\n", t->number, when, kind, t->of, t->n_changes,
                       whit_plural(t->n_changes));
         else
-            cli_print(call, "%4u  %s  %u file%s%s  %s\n", t->number, when, t->n_changes, whit_plural(t->n_changes),
-                      t->undone ? ", undone" : "", t->note);
+            print_turn(call, t, when);
     }
     if (all) cli_print_json(call, all);
     return CLI_OK;

@@ -198,6 +198,15 @@ static void say_lacks_model(const json_t *names, const char *name)
     cli_note("the server has no model %s; %s %s", name, is_near ? "did you mean" : "it has", line);
 }
 
+/* Prints a name that a server gives, in one line. */
+static void print_name(struct cli_tasks *t, const char *name)
+{
+    whit_buf shown = {0};
+    if (whit_plain_show(name, strlen(name), WHIT_PLAIN_NAME, &shown) && shown.size_bytes)
+        cli_print(t->call, "%.*s\n", (int)shown.size_bytes, whit_chars(&shown));
+    whit_buf_free(&shown);
+}
+
 static int do_model(struct cli_tasks *t, const char *name)
 {
     const struct agent_values *values = t->call->values;
@@ -220,7 +229,7 @@ static int do_model(struct cli_tasks *t, const char *name)
     if (!has) say_lacks_model(names, name);
     cli_note("the model is %s at %s", t->remote.name ? t->remote.name : "the one that the server has open",
              values->url);
-    json_array_foreach(names, i, id) if (!*name) cli_print(t->call, "%s\n", json_string_value(id));
+    json_array_foreach(names, i, id) if (!*name) print_name(t, json_string_value(id));
     json_decref(names);
     return *name && has && !copy ? cli_fail(t->call, CLI_LIMIT, "not enough memory for the name of the model") : CLI_OK;
 }

@@ -61,6 +61,10 @@ wanted("it was refused before" in done.stderr and not os.path.exists("p/.git/x")
 for arguments in ("{}", "[", '{"task": 3}'):
     done, e, got = run([message(None, [("agent", arguments)]), END])
     wanted("'task' must be" in got[0], f"{arguments}: {got}")
+# The task of another agent, which begins the note of its turns, makes no lines of its own in the list of turns.
+done, e, got = run([message(None, [("agent", {"task": "x\n   7  2026-11-30 02:52:10  1 file, undone  y"})]), message(None, [write("a.c", "int q;\n")]), END, END])
+log = subprocess.run([WHIT, "agent", "log", "--project", "p"], env=env, capture_output=True, text=True).stdout
+wanted(log.count("\n") == 1 and "agent 1: x<U+000A>   7" in log, f"a note of two lines: {log}")
 # Bounds are of all together.
 done, e, got = run([message(None, [("agent", {"task": "x"})])] + [message(None, [("list", {})])] * 20, "--max-cost", "100", status=4)
 wanted(len(e.requests) == 7, f"--max-cost: {len(e.requests)} answers")
