@@ -9,8 +9,7 @@
 #ifndef WHIT_AGENT_TURNS_H
 #define WHIT_AGENT_TURNS_H
 
-#include <limits.h>
-
+#include "agent/project.h"
 #include "base/mem.h"
 
 #define WHIT_REASON_BYTES 240 /* room for a reason why a person must be asked */
@@ -83,19 +82,5 @@ whit_status whit_turns_undo(whit_turns *journal, uint32_t *number, bool preview,
                             whit_error *error);
 whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
-
-/* Reads a whole file below the project for a change: `content` gets its text; *exists and *mode are set. Refuses links
- * out of the project, devices and folders. */
-whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
-                              whit_error *error);
-/* Returns a digest of the place to which a path currently leads with links followed; it differs after a folder of the
- * path was replaced by a link to another place. Returns 0 if the path is not valid in the project. */
-uint64_t whit_project_place(const char *project, const char *path);
-/* Writes the path of a file below the project with the links of its folders followed, so that a file has one name only.
- * Errors: argument, io. */
-whit_status whit_project_name(const char *project, const char *path, char name[PATH_MAX], whit_error *error);
-/* Checks that the path is plain (whit_agent_path_is_plain) and that its folder, with links followed, is in the project.
- * Errors: argument, io. */
-whit_status whit_project_holds(const char *project, const char *path, whit_error *error);
 
 #endif
