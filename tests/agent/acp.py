@@ -29,6 +29,7 @@ class Editor:
                 self.updates.append(m["params"]["update"])
             elif m.get("method") == "session/request_permission":
                 self.asked.append(m["params"])
+                self.last_asked = m["id"]
                 self.has_asked.set()
                 if self.say_yes is None:
                     continue

@@ -27,6 +27,7 @@ for line in sys.stdin:
         say({"jsonrpc": "2.0", "id": 999, "result": {}}); say({"jsonrpc": "2.0", "method": "log", "params": {}})
         say({"jsonrpc": "2.0", "id": "p", "method": "ping"}); way = "good"
     if "id" not in m or m["id"] == "p": continue
+    if len(sys.argv) > 2 and m["method"] == "tools/call": open(sys.argv[2], "w")
     if m["method"] == "initialize": r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
     elif m["method"] == "tools/list":
         good = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}
@@ -286,6 +287,23 @@ b.process.stdin.flush()
 b.answer()
 wanted(len(b.asked) == 1 and not os.path.exists("p/early.c"), f"an answer before its question: {b.asked}")
 b.end()
+# A yes that comes after session/cancel is none.
+project()
+if os.path.exists("calls"):
+    os.remove("calls")
+b = Editor([message(None, [("mcp__ed-1__add", {"a": 1})]), message("end")])
+b.say_yes = None
+b.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[dict(named, args=[os.path.abspath("server.py"), "good", os.path.abspath("calls")])])
+session = b.answer()["result"]["sessionId"]
+b.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
+wanted(b.has_asked.wait(60), "a question about a call")
+late = [{"method": "session/cancel", "params": {"sessionId": session}},
+        {"id": b.last_asked, "result": {"outcome": {"outcome": "selected", "optionId": "yes"}}}]
+b.process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in late))
+b.process.stdin.flush()
+wanted(b.answer()["result"] == {"stopReason": "cancelled"}, "a task that was cancelled at a question")
+b.end()
+wanted(not os.path.exists("calls"), "a call that was cancelled is made")
 # One that has the name of a configured server takes its place: the call reaches it, and is asked about.
 project({"ed-1": server("free", allow="green")})
 b = Editor([message(None, [("mcp__ed-1__add", {"a": 1})]), message("end")])

@@ -124,6 +124,8 @@ static json_t *next(struct acp *a, int64_t wanted)
     json_t *message = NULL;
     pthread_mutex_lock(&a->lock);
     for (;;) {
+        /* a cancelled task takes no reply, not even one that has arrived: the person has said no to all questions */
+        if (wanted && whit_flag_is_set(&a->cancel)) break;
         for (size_t i = 0; i < a->n && !message; i++) {
             size_t at = (a->first + i) % QUEUE_ALL;
             if (wanted && !whit_rpc_is_reply(a->queue[at], wanted)) continue;
@@ -136,7 +138,7 @@ static json_t *next(struct acp *a, int64_t wanted)
             snprintf(a->running, sizeof a->running, "%s", session_of(message));
             whit_flag_put(&a->cancel, json_is_true(json_object_get(message, "cancelled")) || a->ended);
         }
-        if (message || a->ended || (wanted && a->cancel)) break;
+        if (message || a->ended) break;
         pthread_cond_wait(&a->more, &a->lock);
     }
     pthread_mutex_unlock(&a->lock);

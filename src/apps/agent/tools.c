@@ -341,7 +341,8 @@ static bool is_agreed(const whit_tool_place *place, const char *begin, const cha
     whit_buf reason = {0};
     bool is_long = !whit_tool_reason(&reason, begin, text);
     if (place->why) place->why->size_bytes = 0;
-    bool yes = !is_long && !place->is_alone && place->agreed(place->user, whit_chars(&reason), 0);
+    bool yes = !is_long && !place->is_alone && place->agreed(place->user, whit_chars(&reason), 0) &&
+        !whit_flag_is_set(place->cancel);
     if (!yes) {
         const char *why = "refused by the person";
         if (is_long)
