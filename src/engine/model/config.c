@@ -137,6 +137,13 @@ static bool is_zero(const whit_config *config, const struct field *field)
     }
 }
 
+double whit_round_to_f32(double x)
+{
+    /* GCC 12 at -O3 drops two consecutive casts to float and back; through memory it cannot. */
+    volatile float rounded = (float)x;
+    return rounded;
+}
+
 bool whit_config_set_number(whit_config *config, const char *name, double value)
 {
     for (size_t i = 0; i < N_FIELDS; i++) {

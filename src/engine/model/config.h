@@ -171,6 +171,9 @@ whit_rope whit_config_rope(const whit_config *config, uint32_t i);
 /* Sets an optional number by its name; a value that an integer field cannot represent becomes 0. Returns false if no
  * optional number has that name. */
 bool whit_config_set_number(whit_config *config, const char *name, double value);
+/* Rounds to float32: GGUF files store numbers so, and kernels read them so; the same model from either format then has
+ * the same configuration. */
+double whit_round_to_f32(double x);
 /* Gives a layer a kind, which is added if it is new; more than eight kinds are refused. Importers call
  * whit_config_settle_kinds after the last layer: it sets the scalar fields to the largest values of the kinds. It
  * removes the kinds if all layers have the same kind, with attention and RoPE table 0. */

@@ -7,16 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
-static double as_float(double x)
-{
-    volatile float narrow = (float)x;
-    return narrow;
-}
-
 /* Sets attention_scale to 1 / sqrt(width); to 0, which stands for 1 / sqrt(head_dim), if width is head_dim or 0. */
 static void set_score_scale(whit_config *c, uint32_t width)
 {
-    c->attention_scale = width && width != c->head_dim ? as_float(1 / sqrt(width)) : 0;
+    c->attention_scale = width && width != c->head_dim ? whit_round_to_f32(1 / sqrt(width)) : 0;
 }
 
 /* ---- Gemma 3 --------------------------------------------------------------------------------- */

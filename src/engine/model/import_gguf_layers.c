@@ -14,12 +14,6 @@ static bool is_kind(const char *kind, size_t n, const char *wanted)
     return kind && strlen(wanted) == n && memcmp(kind, wanted, n) == 0;
 }
 
-static double as_float(double x)
-{
-    volatile float narrow = (float)x;
-    return narrow;
-}
-
 /* Reads yarn scaling. Like ggml, it multiplies attn_factor by g(1), the magnitude of rope_scaling.h; a log multiplier
  * corresponds to mscale_all_dim in transformers, with an mscale of 1. */
 static whit_status read_yarn(const whit_gguf_keys *k, whit_rope *rope)
@@ -41,16 +35,17 @@ static whit_status read_yarn(const whit_gguf_keys *k, whit_rope *rope)
                          ext);
     rope->magnitude = attn_factor * whit_rope_yarn_magnitude(rope->factor, 1);
     if (all != 0) rope->magnitude /= whit_rope_yarn_magnitude(rope->factor, all);
-    rope->magnitude = as_float(rope->magnitude);
+    rope->magnitude = whit_round_to_f32(rope->magnitude);
     return WHIT_OK;
 }
 
 static whit_status read_long(const whit_gguf_keys *k, const whit_config *c, whit_rope *rope)
 {
     rope->scaling = WHIT_ROPE_LONG;
-    rope->factor = as_float(c->n_ctx / rope->length);
+    rope->factor = whit_round_to_f32(c->n_ctx / rope->length);
     rope->magnitude = 1;
-    if (rope->factor > 1) rope->magnitude = as_float(sqrt(1 + whit_log_f64(rope->factor) / whit_log_f64(rope->length)));
+    if (rope->factor > 1)
+        rope->magnitude = whit_round_to_f32(sqrt(1 + whit_log_f64(rope->factor) / whit_log_f64(rope->length)));
     return whit_gguf_key_f64(k, "rope.scaling.attn_factor", &rope->magnitude);
 }
 

@@ -48,14 +48,6 @@ static whit_status read_gate(const whit_hf_document *config, const char *fallbac
     return WHIT_OK;
 }
 
-/* Rounds to float32: GGUF files store such numbers so, and kernels read them so; the same model from either source is
- * then equal. The value passes through memory, because GCC 12 at -O3 drops two consecutive casts to float and back. */
-static double as_float(double x)
-{
-    volatile float narrow = (float)x;
-    return narrow;
-}
-
 static whit_status read_numbers(const whit_hf_document *config, const whit_hf_class *class, whit_config *c,
                                 whit_error *error)
 {
@@ -72,11 +64,11 @@ static whit_status read_numbers(const whit_hf_document *config, const whit_hf_cl
     c->head_dim = class->head_dim ? class->head_dim : c->n_embd / c->n_heads;
     WHIT_TRY(whit_hf_read_u32(config, "head_dim", false, &c->head_dim, error));
     WHIT_TRY(whit_hf_f64(config, "rms_norm_eps", &eps, error));
-    c->norm_eps = as_float(eps);
+    c->norm_eps = whit_round_to_f32(eps);
     for (const whit_import_number *row = class->numbers; row && row->theirs; row++) {
         double number = 0;
         WHIT_TRY(whit_hf_f64(config, row->theirs, &number, error));
-        whit_config_set_number(c, row->ours, number == 1 ? 0 : as_float(number));
+        whit_config_set_number(c, row->ours, number == 1 ? 0 : whit_round_to_f32(number));
     }
     return WHIT_OK;
 }
@@ -304,6 +296,6 @@ whit_status whit_hf_read_float(const whit_hf_document *document, const char *pat
 {
     double number = *value;
     WHIT_TRY(whit_hf_f64(document, path, &number, error));
-    *value = as_float(number);
+    *value = whit_round_to_f32(number);
     return WHIT_OK;
 }

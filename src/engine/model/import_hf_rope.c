@@ -203,13 +203,6 @@ static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
 
 /* ---- numbers of a scaling -------------------------------------------------------------------- */
 
-/* Rounds to float32, as GGUF files store numbers, so that the same model from either source is equal. */
-static double as_float(double x)
-{
-    volatile float narrow = (float)x;
-    return narrow;
-}
-
 /* Reads the context before scaling: a field of the scaling, else a field of the configuration (as in Phi's), else the
  * model's own context. */
 static whit_status read_length(const struct reading *r, whit_rope *rope)
@@ -238,7 +231,7 @@ static whit_status read_yarn(const struct reading *r, whit_rope *rope)
     if (one != 0 && all != 0)
         rope->magnitude = whit_rope_yarn_magnitude(rope->factor, one) / whit_rope_yarn_magnitude(rope->factor, all);
     if (stated != 0) rope->magnitude = stated;
-    r->c->temperature_scale = as_float(beta);
+    r->c->temperature_scale = whit_round_to_f32(beta);
     r->c->temperature_length = beta != 0 ? (uint32_t)fmin(fmax(rope->length, 0), 1e9) : 0;
     return WHIT_OK;
 }
@@ -264,7 +257,7 @@ static whit_status read_dynamic(const struct reading *r, whit_rope *rope)
     if (!(alpha > 0 && alpha < 1e9) || rope->dims < 4)
         return whit_json_fail(&r->config->json, whit_hf_node(r->config, r->object), r->error,
                               "alpha %g is not in (0, 1e9), or RoPE rotates fewer than 4 dimensions", alpha);
-    rope->theta = as_float(rope->theta * whit_pow_f64(alpha, rope->dims / (rope->dims - 2.0)));
+    rope->theta = whit_round_to_f32(rope->theta * whit_pow_f64(alpha, rope->dims / (rope->dims - 2.0)));
     rope->scaling = WHIT_ROPE_PLAIN;
     rope->factor = rope->length = 0;
     return WHIT_OK;
@@ -276,7 +269,7 @@ static whit_status read_table(struct reading *r, whit_rope *rope)
     rope->magnitude = 1;
     WHIT_TRY(find_scaling(r));
     if (r->object) WHIT_TRY(get_number(r, "rope_theta", &rope->theta));
-    rope->theta = as_float(rope->theta);
+    rope->theta = whit_round_to_f32(rope->theta);
     if (r->scaling->kind == WHIT_ROPE_PLAIN) return WHIT_OK;
     if (r->scaling->kind == SCALING_LLAMA3) return fill_llama3(r, rope);
     if (r->scaling->kind == SCALING_PROPORTIONAL) return fill_proportional(r, rope);
@@ -288,7 +281,7 @@ static whit_status read_table(struct reading *r, whit_rope *rope)
     if (rope->scaling == WHIT_ROPE_YARN) WHIT_TRY(read_yarn(r, rope));
     if (rope->scaling == WHIT_ROPE_LONG) WHIT_TRY(read_long(r, rope));
     double *const numbers[] = {&rope->factor, &rope->length, &rope->beta_fast, &rope->beta_slow, &rope->magnitude};
-    for (size_t i = 0; i < COUNT(numbers); i++) *numbers[i] = as_float(*numbers[i]);
+    for (size_t i = 0; i < COUNT(numbers); i++) *numbers[i] = whit_round_to_f32(*numbers[i]);
     return WHIT_OK;
 }
 
