@@ -388,7 +388,7 @@ static size_t n_common(const whit_session_file *file, const whit_session_turn *t
  * n_keep of the file's ids and ends at n_present tokens. Tails of recurrent layers are large, so a turn that ends at
  * most AGAIN_MAX tokens after a stored tail is written without its tail, and computed again when the file is loaded.
  * n_stored: number of stored blocks that the turn keeps. */
-static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, size_t n_keep, size_t n_present)
+static bool needs_tail(const whit_session_file *file, uint32_t n_stored, size_t n_keep, size_t n_present)
 {
     enum { AGAIN_MAX = 64 };
     const whit_tail_view *tail = tail_of(file, n_stored);
@@ -426,7 +426,7 @@ static whit_status append_turn(whit_session_file *file, const whit_session_turn 
         h.block_bytes = whit_kv_whole_block_bytes(&file->session->kv);
     }
     if (!turn->tokens_only && n_stored + h.n_blocks == n_closed &&
-        (saved_tail || is_tail_stored(file, n_stored, n_keep, n_present)))
+        (saved_tail || needs_tail(file, n_stored, n_keep, n_present)))
         h.tail_bytes = whit_kv_tail_bytes(&file->session->kv, (uint32_t)h.n_present);
     whit_buf head = {.allocator = file->allocator};
     size_t settings_at = 0;
