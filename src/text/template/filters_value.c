@@ -175,7 +175,7 @@ static whit_status to_json(whit_machine *m, whit_builtin_frame *call, whit_datum
 
 /* Prints like Python's pprint, which sorts dicts and wraps lines longer than 80 characters. Fails if the output is
  * longer than 80 characters, or the value itself is a dict of several pairs. */
-static whit_status pretty(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status print_small(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     WHIT_TRY(whit_machine_repr(m, &b, call->self));
@@ -192,7 +192,7 @@ const whit_builtin whit_datum_filters[] = {
     {"default", "default_value? boolean?", fallback, 0},
     {"float", "default?", to_float, 0},
     {"int", "default? base?", to_int, 0},
-    {"pprint", "", pretty, 0},
+    {"pprint", "", print_small, 0},
     {"round", "precision? method?", round_number, 0},
     {"tojson", "ensure_ascii? indent? separators? sort_keys?", to_json, 0},
     {NULL, NULL, NULL, 0},
