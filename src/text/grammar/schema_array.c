@@ -319,8 +319,7 @@ static uint32_t write_differing(array *a, uint32_t unique, uint32_t next, whit_b
     if (a->n_prefix || a->n_watches || !list_values(a, values)) {
         if (c->status == WHIT_OK)
             whit_json_schema_refuse(
-                c, unique,
-                "uniqueItems is supported only if items have enum or const, without prefixItems and contains");
+                c, unique, "uniqueItems is supported only if items have an enum, without prefixItems and contains");
         return WHIT_AUTOMATON_NONE;
     }
     uint32_t n = (uint32_t)(values->size_bytes / sizeof n), max = a->max < n ? a->max : n;
