@@ -10,6 +10,7 @@
 #include "kernels/codec.h"
 #include "quant/requantise.h"
 
+#include <math.h>
 #include <string.h>
 
 #define TEXT_TOKENS   16384
@@ -151,11 +152,10 @@ static whit_status add_matrices(struct choosing *c)
                              "tensor '%s': no codec supports its %u columns: leave out --bits, and choose a codec",
                              tensor->name, tensor->type.n_cols);
         double smallest = m->options[0].bits;
-        for (uint32_t k = 0; k < m->n; k++) {
-            if (m->options[k].bits < smallest) smallest = m->options[k].bits;
-            /* The reference is the first l2 option after option 0, or option 0 if no other option is l2. */
-            if (m->options[k].row->codec == WHIT_CODEC_L2 && !m->reference) m->reference = k;
-        }
+        for (uint32_t k = 0; k < m->n; k++) smallest = fmin(smallest, m->options[k].bits);
+        /* The reference is the first l2 option, or option 0 if no option is l2. */
+        while (m->reference < m->n && m->options[m->reference].row->codec != WHIT_CODEC_L2) m->reference++;
+        if (m->reference == m->n) m->reference = 0;
         least += smallest;
         c->elems += (double)m->elems;
         c->matrix_of[i] = (int32_t)c->n++;
