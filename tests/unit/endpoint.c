@@ -3,6 +3,7 @@
 #include "test_folder.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -109,12 +110,43 @@ static void test_certificates(void **state)
     assert_true(whit_certificates_find(root, found, sizeof found, &is_chosen) && is_chosen);
     assert_string_equal(found, "/a.pem");
     unsetenv("CURL_CA_BUNDLE");
+    assert_true(whit_certificates_find(root, found, sizeof "/a.pem", &is_chosen));
+    assert_false(whit_certificates_find(root, found, sizeof "/a.pem" - 1, &is_chosen));
+    assert_string_equal(found, "");
+    assert_true(is_chosen);
+    unsetenv("SSL_CERT_FILE");
+}
+
+/* A chosen file whose path is too long is not replaced by the library's own. */
+static void test_long_certificates(void **state)
+{
+    char path[PATH_MAX + 2];
+    size_t n_taken = 0;
+    const whit_endpoint_options options = {.url = "https://127.0.0.1:1/v1", .n_tries = 1};
+    const whit_endpoint_sink sink = {begin_nothing, take_all, is_unfinished, is_unfinished, &n_taken};
+    whit_endpoint *endpoint;
+    whit_error error;
+    (void)state;
+    memset(path, 'a', sizeof path);
+    path[0] = '/';
+    path[sizeof path - 1] = 0;
+    setenv("SSL_CERT_FILE", path, 1);
+    whit_status status = whit_endpoint_open(&options, &endpoint, &error);
+    if (status == WHIT_ERROR_UNSUPPORTED) {
+        print_message("[ SKIPPED ] %s\n", error.message);
+    } else {
+        assert_int_equal(status, WHIT_OK);
+        assert_int_equal(whit_endpoint_post(endpoint, "{}", 2, &sink, &error), WHIT_ERROR_IO);
+        assert_non_null(strstr(error.message, "no file of certificate authorities was found"));
+        whit_endpoint_close(endpoint);
+    }
     unsetenv("SSL_CERT_FILE");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trickle), cmocka_unit_test(test_certificates)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trickle), cmocka_unit_test(test_certificates),
+                                       cmocka_unit_test(test_long_certificates)};
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -21,7 +21,9 @@ bool whit_certificates_find(const char *root, char *path, size_t path_bytes, boo
         const char *chosen = getenv(variables[i]);
         if (!chosen || !*chosen) continue;
         *is_chosen = true;
-        return snprintf(path, path_bytes, "%s", chosen) < (int)path_bytes;
+        if (snprintf(path, path_bytes, "%s", chosen) < (int)path_bytes) return true;
+        path[0] = 0;
+        return false;
     }
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (snprintf(path, path_bytes, "%s%s", root, places[i]) < (int)path_bytes && access(path, R_OK) == 0)

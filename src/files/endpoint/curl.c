@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #define WAIT_MAX_MS 60000u
@@ -179,7 +180,12 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
                                           .on_progress = on_progress,
                                           .user = endpoint};
     whit_libcurl_prepare(api, curl, &request);
-    whit_libcurl_trust(api, curl);
+    if (!whit_libcurl_trust(api, curl) && strncasecmp(endpoint->url, "https:", 6) == 0) {
+        snprintf(endpoint->reason, sizeof endpoint->reason, "%s", WHIT_LIBCURL_NO_AUTHORITIES);
+        *code = 0;
+        *wait_ms = 0;
+        return CURLE_SSL_CACERT_BADFILE;
+    }
     /* Bypass proxies: the request is not encrypted, and a proxy could read the key. */
     if (is_this_machine(endpoint->url)) api->setopt(curl, CURLOPT_NOPROXY, "*");
     /* The stall limit does not catch a server that keeps sending a few bytes. */

@@ -4,6 +4,7 @@
 #include "endpoint/certificates.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 
 bool whit_libcurl_load(whit_libcurl *api)
 {
@@ -49,7 +50,7 @@ static bool has_authorities(const whit_libcurl *api, CURL *curl)
 
 bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl)
 {
-    char path[1024];
+    char path[PATH_MAX];
     bool is_chosen, found = whit_certificates_find("", path, sizeof path, &is_chosen);
     if (!is_chosen && has_authorities(api, curl)) return true;
     if (found) api->setopt(curl, CURLOPT_CAINFO, path);

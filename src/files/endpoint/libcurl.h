@@ -37,7 +37,7 @@ bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl);
 
 /* Text for error messages after whit_libcurl_trust has returned false. */
 #define WHIT_LIBCURL_NO_AUTHORITIES                                                                                    \
-    "no file of certificate authorities is on this machine: install ca-certificates, or name one in SSL_CERT_FILE"
+    "no file of certificate authorities was found: install ca-certificates, or name one in SSL_CERT_FILE"
 
 /* Options of a request apart from its method. Redirects are not followed. */
 typedef struct whit_libcurl_request {
