@@ -5,6 +5,7 @@
 #define WHIT_BASE_PATH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Returns whether a path is absolute: "/x", on Windows also "\x", "C:/x" and "C:\x". */
 bool whit_path_is_absolute(const char *path);
@@ -14,5 +15,8 @@ bool whit_path_is_absolute(const char *path);
 bool whit_path_is_relative(const char *path);
 /* Converts a path that a user wrote to the program's form, in place: on Windows "\" becomes "/". */
 void whit_path_adopt(char *path);
+/* Copies a path that a user typed; "~/" at its beginning becomes the home folder if HOME is set. Returns false if the
+ * result does not fit path_bytes; it is then truncated. */
+bool whit_path_expand(const char *typed, char *path, size_t path_bytes);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/phrase.h"
 #include "cli/chat.h"
 #include "cli/flags.h"
@@ -44,9 +45,7 @@ static bool read_name(char **text, char path[CLI_PATH_BYTES])
         *end++ = 0;
         *text = end + strspn(end, " \t");
     }
-    const char *home = name[0] == '~' && name[1] == '/' ? getenv("HOME") : NULL;
-    int n = snprintf(path, CLI_PATH_BYTES, "%s%s", whit_or_empty(home), home ? name + 1 : name);
-    return n > 0 && n < CLI_PATH_BYTES;
+    return whit_path_expand(name, path, CLI_PATH_BYTES) && *path;
 }
 
 int cli_chat_load(cli_chat *chat, const char *path)

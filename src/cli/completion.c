@@ -3,19 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/items.h"
+#include "base/shell.h"
 #include "cli/cli.h"
 
-/* Prints text in single quotes for a shell; each ' becomes '\''. */
-static void quoted(cli_call *call, const char *text)
+static void print_quoted(cli_call *call, const char *text)
 {
-    cli_print(call, "'");
-    for (; *text; text++) {
-        if (*text == '\'')
-            cli_print(call, "'\\''");
-        else
-            cli_write(call, text, 1);
-    }
-    cli_print(call, "'");
+    whit_buf word = {0};
+    if (whit_shell_quote(&word, text))
+        cli_write(call, whit_chars(&word), word.size_bytes);
+    else
+        cli_fail(call, CLI_LIMIT, "not enough memory for the completion script");
+    whit_buf_free(&word);
 }
 
 static void option_names(cli_call *call, const cli_verb *verb)
@@ -145,7 +144,7 @@ static void zsh(cli_call *call)
         char line[256];
         snprintf(line, sizeof line, "%s:%s", (*verb)->name, (*verb)->summary);
         cli_print(call, "    ");
-        quoted(call, line);
+        print_quoted(call, line);
         cli_print(call, "\n");
     }
     cli_print(call,
@@ -203,7 +202,7 @@ static void fish(cli_call *call)
     operand_words(call, texts, 2);
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         cli_print(call, "complete -c whit -f -n __fish_use_subcommand -a %s -d ", (*verb)->name);
-        quoted(call, (*verb)->summary);
+        print_quoted(call, (*verb)->summary);
         cli_print(call, "\n");
         const cli_option *option;
         for (size_t i = 0; (option = cli_verb_option(*verb, i, NULL)); i++) {
@@ -224,7 +223,7 @@ static void fish(cli_call *call)
                 cli_print(call, "'");
             }
             cli_print(call, " -d ");
-            quoted(call, option->help);
+            print_quoted(call, option->help);
             cli_print(call, "\n");
         }
     }

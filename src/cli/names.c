@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "cli/tales.h"
 #include "hub/store.h"
 
@@ -32,10 +33,8 @@ bool cli_looks_like_path(const char *words)
 
 static whit_status find_home(const char *words, char path[CLI_PATH_BYTES])
 {
-    const char *home = getenv("HOME");
-    bool fits = home && words[0] == '~' && words[1] == '/' &&
-        snprintf(path, CLI_PATH_BYTES, "%s%s", home, words + 1) < CLI_PATH_BYTES;
-    return fits && access(path, F_OK) == 0 ? WHIT_OK : WHIT_ERROR_IO;
+    bool is_below_home = words[0] == '~' && words[1] == '/' && whit_path_expand(words, path, CLI_PATH_BYTES);
+    return is_below_home && access(path, F_OK) == 0 ? WHIT_OK : WHIT_ERROR_IO;
 }
 
 /* Returns whether a name is that of a piece of a file which was cut at arbitrary bytes, as for hubs that limit file

@@ -9,8 +9,10 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "base/plain.h"
 #include "base/rng.h"
+#include "base/shell.h"
 
 static void errors_are_cut_clean(void **state)
 {
@@ -25,6 +27,37 @@ static void errors_are_cut_clean(void **state)
     whit_fail(&error, WHIT_ERROR_IO, "a\nb\x1b[0m");
     assert_string_equal(error.message, "a?b?[0m");
     assert_int_equal(whit_fail(NULL, WHIT_ERROR_LIMIT, "x"), WHIT_ERROR_LIMIT);
+}
+
+static void typed_paths_are_expanded(void **state)
+{
+    char path[12];
+    (void)state;
+    setenv("HOME", "/h", 1);
+    assert_true(whit_path_expand("~/a b", path, sizeof path));
+    assert_string_equal(path, "/h/a b");
+    assert_true(whit_path_expand("~a/~/b", path, sizeof path));
+    assert_string_equal(path, "~a/~/b");
+    assert_true(whit_path_expand("~/12345678", path, sizeof path));
+    assert_false(whit_path_expand("~/123456789", path, sizeof path));
+    assert_false(whit_path_expand("123456789012", path, sizeof path));
+    unsetenv("HOME");
+    assert_true(whit_path_expand("~/a", path, sizeof path));
+    assert_string_equal(path, "~/a");
+}
+
+static void words_are_quoted(void **state)
+{
+    static const char *const cases[][2] = {
+        {"a$b", "'a$b'"}, {"it's '", "'it'\\''s '\\'''"}, {"", "''"}, {"'", "''\\'''"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_buf word = {0};
+        assert_true(whit_shell_quote(&word, cases[i][0]));
+        assert_int_equal(word.size_bytes, strlen(cases[i][1]));
+        assert_memory_equal(word.data, cases[i][1], word.size_bytes);
+        whit_buf_free(&word);
+    }
 }
 
 static void text_from_outside_is_plain(void **state)
@@ -297,6 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_cut_clean),      cmocka_unit_test(text_from_outside_is_plain),
+        cmocka_unit_test(typed_paths_are_expanded),  cmocka_unit_test(words_are_quoted),
         cmocka_unit_test(shown_texts_differ),        cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(buffers_remember_failure),  cmocka_unit_test(writes_are_atomic),
         cmocka_unit_test(files_have_the_users_mode), cmocka_unit_test(hashes_have_domains),

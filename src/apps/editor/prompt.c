@@ -4,6 +4,7 @@
 #include "editor/vi_table.h"
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "code/walk.h"
 
@@ -219,9 +220,7 @@ static void find_now(ed *e)
 
 const char *ed_typed_path(const char *typed, char path[PATH_MAX])
 {
-    const char *home = getenv("HOME");
-    if (!home || typed[0] != '~' || typed[1] != '/' || snprintf(path, PATH_MAX, "%s%s", home, typed + 1) >= PATH_MAX)
-        snprintf(path, PATH_MAX, "%s", typed);
+    if (!whit_path_expand(typed, path, PATH_MAX)) snprintf(path, PATH_MAX, "%s", typed);
     return path;
 }
 

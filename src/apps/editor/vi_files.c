@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/shell.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -172,24 +173,6 @@ bool ed_vi_files(ed *e, const char *at)
 
 /* ---- the shell ----------------------------------------------------------------------------- */
 
-/* Writes a name in single quotes of the shell and returns the number of bytes written, at most four per byte of the
- * name and two. */
-static size_t put_quoted(const char *name, char *to)
-{
-    size_t n = 0;
-    to[n++] = '\'';
-    for (; *name; name++) {
-        if (*name == '\'') {
-            memcpy(to + n, "'\\''", 4);
-            n += 4;
-        } else {
-            to[n++] = *name;
-        }
-    }
-    to[n++] = '\'';
-    return n;
-}
-
 /* Copies a command and replaces each % by the text's file, in quotes if its name needs them; \% becomes a plain %.
  * Within the command's own quotes such a name is refused: its quotes would end those, and the shell would run the name.
  */
@@ -197,8 +180,9 @@ bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-";
     const char *name = e->window->doc->buffer->path ? e->window->doc->buffer->name : "";
-    const size_t n_name = strlen(name);
-    const bool is_plain = n_name && strspn(name, plain) == n_name;
+    const bool is_plain = *name && !name[strspn(name, plain)];
+    whit_buf word = {0};
+    const bool has_word = is_plain ? whit_buf_append_str(&word, name) : whit_shell_quote(&word, name);
     size_t n = 0;
     char quote = 0;         /* the sign that opened the quotes around `from` */
     bool is_nested = false; /* quotes have begun in which others may begin: those in `quote` may not be the shell's */
@@ -216,17 +200,16 @@ bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
         } else if (!is_plain && (quote || is_nested)) {
             ed_vi_fail(e, "the file's name has signs of the shell: write %% without quotes, which are added%s",
                        quote ? "" : ", and not after \"$(\", \"${\", \"` or $'");
+            whit_buf_free(&word);
             return false;
-        } else if (is_plain) {
-            if (n + n_name + 8 >= room) break;
-            memcpy(to + n, name, n_name);
-            n += n_name;
         } else {
-            if (n + 4 * n_name + 10 >= room) break;
-            n += put_quoted(name, to + n);
+            if (!has_word || n + word.size_bytes + 8 >= room) break;
+            memcpy(to + n, word.data, word.size_bytes);
+            n += word.size_bytes;
         }
     }
     to[n] = 0;
+    whit_buf_free(&word);
     if (*from) ed_vi_fail(e, "the command is longer than %zu bytes, the limit", room - 1);
     return !*from;
 }
