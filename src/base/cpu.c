@@ -150,7 +150,7 @@ static void detect_model(whit_cpu *cpu)
 
 #endif
 
-/* ---- quotas --------------------------------------------------------------------------------- */
+/* ---- limits of control groups --------------------------------------------------------------------------------- */
 
 static bool read_numbers(const char *path, double *first, double *second)
 {
@@ -177,6 +177,17 @@ static double quota_of(const char *folder)
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
+/* Returns the memory limit of the control group at `folder` in bytes, 0 without a limit. */
+static double memory_of(const char *folder)
+{
+    char path[1200];
+    double limit = 0;
+    snprintf(path, sizeof path, "%s/memory.max", folder);
+    if (read_numbers(path, &limit, NULL)) return limit;
+    snprintf(path, sizeof path, "%s/memory.limit_in_bytes", folder);
+    return read_numbers(path, &limit, NULL) && limit > 0 ? limit : 0;
+}
+
 /* Returns whether `word` is an item of the comma-separated `list`. */
 static bool names(const char *list, const char *word)
 {
@@ -187,7 +198,9 @@ static bool names(const char *list, const char *word)
     return false;
 }
 
-double whit_cpu_quota(const char *list, const char *mount)
+/* Returns the smallest value other than 0 that limit_of returns for the control groups of `controller` in `list` and
+ * their parents; 0 without a limit. */
+static double least_limit(const char *list, const char *mount, const char *controller, double limit_of(const char *))
 {
     double least = 0;
     char line[600];
@@ -201,13 +214,13 @@ double whit_cpu_quota(const char *list, const char *mount)
         if (!group) continue;
         *group++ = 0;
         bool second = *controllers == 0;
-        if (!second && !names(controllers, "cpu")) continue;
+        if (!second && !names(controllers, controller)) continue;
         const char *divider = second ? "" : "/";
         size_t root = (size_t)snprintf(folder, sizeof folder, "%s%s%s", mount, divider, second ? "" : controllers);
         snprintf(folder + root, sizeof folder - root, "%s", group);
         for (;;) {
-            double quota = quota_of(folder);
-            if (quota > 0 && (least == 0 || quota < least)) least = quota;
+            double limit = limit_of(folder);
+            if (limit > 0 && (least == 0 || limit < least)) least = limit;
             char *slash = strrchr(folder + root, '/');
             if (!slash) break;
             *slash = 0;
@@ -215,6 +228,17 @@ double whit_cpu_quota(const char *list, const char *mount)
     }
     fclose(file);
     return least;
+}
+
+double whit_cpu_quota(const char *list, const char *mount)
+{
+    return least_limit(list, mount, "cpu", quota_of);
+}
+
+uint64_t whit_memory_limit(const char *list, const char *mount)
+{
+    const double limit = least_limit(list, mount, "memory", memory_of);
+    return limit < 0x1p62 ? (uint64_t)limit : 0; /* version 1 writes a number near 2^63 for no limit */
 }
 
 void whit_cpu_detect_isa(whit_cpu *cpu)

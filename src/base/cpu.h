@@ -53,8 +53,10 @@ bool whit_cpu_flush(const void *data, size_t size_bytes);
  * their parents; 0 without a quota. `list` is a file like /proc/self/cgroup, `mount` the folder where the groups are
  * mounted. */
 double whit_cpu_quota(const char *list, const char *mount);
+/* Like whit_cpu_quota, returns the smallest memory limit in bytes; 0 without a limit. */
+uint64_t whit_memory_limit(const char *list, const char *mount);
 /* Returns the number of bytes of memory that this process could still use: the memory that the kernel reports as
- * available; on Linux at most memory.max of the control group that is mounted at /sys/fs/cgroup. 0 if unknown. */
+ * available; on Linux at most the limit of its control groups. 0 if unknown. */
 uint64_t whit_memory_available(void);
 
 const char *whit_isa_name(whit_isa isa); /* e.g. "avx512" */

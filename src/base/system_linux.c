@@ -125,8 +125,7 @@ static uint64_t read_number(const char *path, const char *key)
 uint64_t whit_memory_available(void)
 {
     const uint64_t available = read_number("/proc/meminfo", "MemAvailable:") << 10;
-    /* "max", the text for no limit, is read as 0 */
-    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
+    const uint64_t limit = whit_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup");
     return limit && limit < available ? limit : available;
 }
 

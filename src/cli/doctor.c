@@ -51,23 +51,6 @@ static void problem(json_t *report, const char *format, ...)
     json_array_append_new(json_object_get(report, "problems"), cli_json_path(line));
 }
 
-/* Reads the text after `key` in the first line of a small system file that begins with `key`; "" if there is no such
- * line. */
-static void read_line(const char *path, const char *key, char *text, size_t text_bytes)
-{
-    char line[512];
-    text[0] = 0;
-    FILE *file = fopen(path, "r");
-    if (!file) return;
-    while (fgets(line, sizeof line, file))
-        if (!strncmp(line, key, strlen(key))) {
-            snprintf(text, text_bytes, "%s", line + strlen(key) + strspn(line + strlen(key), ": \t"));
-            text[strcspn(text, "\n")] = 0;
-            break;
-        }
-    fclose(file);
-}
-
 static void look_at_processor(json_t *report)
 {
     whit_cpu cpu;
@@ -104,12 +87,10 @@ static void look_at_processor(json_t *report)
 
 static void look_at_memory(json_t *report)
 {
-    char text[512];
     double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     double available = (double)whit_memory_available();
     if (available <= 0) available = total;
-    read_line("/sys/fs/cgroup/memory.max", "", text, sizeof text);
-    double limit = strtod(text, NULL); /* "max", which means no limit, is read as 0 */
+    double limit = (double)whit_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup");
     if (limit > 0 && limit < total) problem(report, "a control group limits memory to %.1f GB", limit / 1e9);
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)

@@ -309,6 +309,34 @@ static void quotas_are_read(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* Memory limits of both cgroup versions: that of a parent counts if it is smaller. */
+static void memory_limits_are_read(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/whit-base-XXXXXX", list[64], command[160];
+    assert_non_null(mkdtemp(root));
+    snprintf(list, sizeof list, "%s/list", root);
+    snprintf(command, sizeof command, "mkdir -p %s/a/b %s/memory/job", root, root);
+    assert_int_equal(system(command), 0);
+    write_text(root, "list", "4:memory:/none\n0::/a/b\n");
+    assert_int_equal(whit_memory_limit(list, root), 0);
+    write_text(root, "a/b/memory.max", "max\n");
+    assert_int_equal(whit_memory_limit(list, root), 0);
+    write_text(root, "a/memory.max", "2147483648\n");
+    assert_int_equal(whit_memory_limit(list, root), 2147483648);
+    write_text(root, "a/b/memory.max", "4294967296\n");
+    assert_int_equal(whit_memory_limit(list, root), 2147483648);
+    write_text(root, "memory.max", "1073741824\n");
+    assert_int_equal(whit_memory_limit(list, root), 1073741824);
+    write_text(root, "list", "3:cpu:/a\n2:memory:/job\n");
+    write_text(root, "memory/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_int_equal(whit_memory_limit(list, root), 0);
+    write_text(root, "memory/job/memory.limit_in_bytes", "536870912\n");
+    assert_int_equal(whit_memory_limit(list, root), 536870912);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 static void hashes_have_domains(void **state)
 {
     (void)state;
@@ -334,7 +362,8 @@ int main(void)
         cmocka_unit_test(shown_texts_differ),        cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(buffers_remember_failure),  cmocka_unit_test(writes_are_atomic),
         cmocka_unit_test(files_have_the_users_mode), cmocka_unit_test(hashes_have_domains),
-        cmocka_unit_test(quotas_are_read),           cmocka_unit_test(pipes_are_waited_for),
+        cmocka_unit_test(quotas_are_read),           cmocka_unit_test(memory_limits_are_read),
+        cmocka_unit_test(pipes_are_waited_for),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
