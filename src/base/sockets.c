@@ -29,6 +29,7 @@ static bool is_stale(const struct sockaddr_un *address)
 whit_status whit_listen_unix(const char *path, int *fd, whit_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    *fd = -1;
     if (strlen(path) >= sizeof address.sun_path)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path of a socket has at most %zu bytes", path,
                          sizeof address.sun_path - 1);

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Listens on a Unix socket; a socket file that a killed server left is replaced. The caller sets *fd to -1 before, and
- * closes it (whit_socket_close) also after a failure. The call fails on Windows. */
+/* Listens on a Unix socket; a socket file that a killed server left is replaced. The caller closes *fd
+ * (whit_socket_close) unless it is -1, also after a failure. The call fails on Windows. */
 whit_status whit_listen_unix(const char *path, int *fd, whit_error *error);
 /* Listens on HOST:PORT (port 0: any free port); `address` receives "http://HOST:PORT" with the actual port. The caller
  * closes *fd unless it is -1, also after a failure. `option` is the advice that ends the message if the port is
