@@ -84,6 +84,9 @@ static whit_status add_line(whit_keys *keys, const whit_server_options *options,
     const char *second = word + n + strspn(word + n, " \t");
     size_t n_second = *second == '#' ? 0 : strcspn(second, " \t\r\n"); /* a comment ends the line */
     if (!n || *word == '#') return WHIT_OK;
+    if (!n_second && *second != '#' && second > word + n)
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: a line ends with a blank after its only word: lines are KEY or NAME KEY", path);
     const char *third = second + n_second + strspn(second + n_second, " \t\r\n");
     if (*third && *third != '#')
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than two words: lines are KEY or NAME KEY",
