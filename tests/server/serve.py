@@ -607,6 +607,8 @@ def test_ollama():
     check(ask("POST", "/api/pull", "{}")[0] == 403, "/api/pull")
     older = post("/api/embeddings", {"prompt": "a cat"})["embedding"]
     check(older == embedded["embeddings"][0], "/api/embeddings gives another vector")
+    for several in (["a cat", "a dog"], ["a cat"], [1, 2], 3):
+        check(post("/api/embeddings", {"prompt": several}, 400)["error"].count("expected a text"), several)
     check(post("/api/generate", {"prompt": "a", "suffix": "b", "stream": False}, 400)["error"].count("fill"), "a suffix")
     post("/api/chat", {"messages": messages, "think": "high", "stream": False, "options": options})
 
@@ -991,7 +993,8 @@ def test_named_keys():
     check(server.wait(60) == 0, "the server did not end well")
     lines = [json.loads(line) for line in open("named.log", encoding="utf-8")]
     check([line.get("name") for line in lines if line["status"] == 200] == ["anna", None, None, None, None], lines)
-    for text, word in (("a b c\n", b"more than two words: lines are KEY or NAME KEY"), ("n" * 50 + " key\n", b"name has at most"), ("# none\n", b"contains no key")):
+    for text, word in (("a b c\n", b"more than two words: lines are KEY or NAME KEY"),
+                       ("anna \n", b"ends with a blank after its only word"), ("a b\n\tanna\t", b"ends with a blank"), ("n" * 50 + " key\n", b"name has at most"), ("# none\n", b"contains no key")):
         with open("bad_keys", "w", encoding="ascii") as out:
             out.write(text)
         done = subprocess.run([*os.environ.get("SERVER", os.environ["WHIT"] + " serve").split(), "--port", "0", "--api-key-file", "bad_keys"],

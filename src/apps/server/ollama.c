@@ -327,7 +327,8 @@ static void embed_call(whit_call *call, bool older)
     }
     if (wanted > 0) width = (size_t)wanted;
     const char *key = older ? "prompt" : "input";
-    const json_t *input = json_object_get(body, key);
+    const json_t *input = json_object_get(body, key), *text;
+    if (older && !whit_field_text(body, key, &text, reply)) return; /* like Ollama, which reads one text there */
     /* without a text the request only opens the model, and the reply has no vectors */
     if (input && !json_is_number(input) && !whit_field_is_given(input)) {
         json_t *empty = older
