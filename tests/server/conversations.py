@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Conversations that are named by a header find the slot that holds them, though others begin as they do."""
 import json
+import os
 import sys
 
 import client
@@ -74,6 +75,11 @@ def test_files():
     check(again["tokens_cached"] >= saved["n_saved"] and again["content"] == plain["content"], again, saved)
     for name in ("../cat.bin", "/etc/passwd", ".hidden", "", "a/b", None, 5):
         server.post("/slots/0?action=save", {"filename": name}, 400)
+    os.mkdir("slots/saved-folder")
+    for action, name in (("save", "folder"), ("restore", "folder")):
+        why = server.post(f"/slots/0?action={action}", {"filename": name}, 500)["error"]["message"]
+        check(why.startswith(name + ": ") and "slots" not in why, "a failure of the disk", why)
+    os.rmdir("slots/saved-folder")
     server.post("/slots/0?action=restore", {"filename": "nobody"}, 404)
     with open("slots/saved-damaged", "w", encoding="ascii") as damaged:
         damaged.write("damaged" * 99)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Serves llama.cpp's POST /slots/ID?action=save, restore or erase, which act on a slot's tokens and on their session
  * file in --cache-dir. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "server/access.h"
@@ -43,12 +45,16 @@ static bool read_path(const whit_call *call, char path[PATH_BYTES], const char *
 }
 
 /* Replies with the reason of a failure. A file is called by its name in the request, since no reply names a folder. */
-static void refuse_action(const whit_call *call, const whit_error *error, const char *name, const char *path)
+static void refuse_action(const whit_call *call, const whit_slot_action *action, const whit_error *error,
+                          const char *name)
 {
-    const size_t n = name && !strncmp(error->message, path, strlen(path)) ? strlen(path) : 0;
-    if (name && error->status == WHIT_ERROR_IO)
+    const size_t n_path = strlen(action->path), n = name && !strncmp(error->message, action->path, n_path) ? n_path : 0;
+    const bool is_io = name && error->status == WHIT_ERROR_IO;
+    if (is_io && action->kind == WHIT_SLOT_RESTORE && access(action->path, F_OK) != 0 && errno == ENOENT)
         whit_api_fail(call->reply, 404, "invalid_request_error", NULL,
                       "there is no such file in the folder of --cache-dir");
+    else if (is_io) /* the disk is full, or the folder or the file cannot be used */
+        whit_api_fail(call->reply, 500, "server_error", NULL, "%s%s", n ? name : "", error->message + n);
     else
         whit_api_fail(call->reply, 400, "invalid_request_error", NULL, "%s%s", n ? name : "", error->message + n);
 }
@@ -82,7 +88,7 @@ void whit_slots_act(whit_call *call)
     if (action.kind != WHIT_SLOT_ERASE && !read_path(call, path, &name)) return;
     uint64_t begun_ns = whit_now_ns();
     if (whit_engine_act(call->api->engine, &action, &error) != WHIT_OK) {
-        refuse_action(call, &error, name, path);
+        refuse_action(call, &action, &error, name);
         return;
     }
     static const char *const counts[] = {"n_saved", "n_restored", "n_erased"};
