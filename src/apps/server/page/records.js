@@ -83,9 +83,14 @@ function readExport(value) {
 
 /* Returns the records of an export that can be stored beside the present ones without replacing any. Messages that are
  * new join a present conversation, whose settings stay; if a message with the same id has another text here, or the
- * conversation here is about to be deleted, the whole conversation of the export gets an id of its own. */
+ * conversation here is about to be deleted, the whole conversation of the export gets an id of its own, unless it was
+ * copied so before: a conversation that has all its messages. */
 function joinImport(records, conversations, messagesOf) {
-  const joined = [];
+  const joined = [], textOf = m => JSON.stringify({...m, conversation: ""});
+  const copyOf = messages => [...conversations.values()].find(c => {
+    const texts = new Set(c.deleted ? [] : [...messagesOf(c.id)].map(textOf));
+    return messages.length && messages.every(m => texts.has(textOf(m)));
+  });
   for (const c of records.filter(r => r.kind === "conversation")) {
     const messages = records.filter(r => r.kind === "message" && r.conversation === c.id), here = conversations.get(c.id);
     const present = new Map([...messagesOf(c.id)].map(m => [m.id, m]));
@@ -93,8 +98,8 @@ function joinImport(records, conversations, messagesOf) {
     if (!here) joined.push(c, ...messages);
     else if (!here.deleted && !messages.some(differs)) joined.push(here, ...messages.filter(m => !present.has(m.id)));
     else {
-      const id = makeId();
-      joined.push({...c, id}, ...messages.map(m => ({...m, conversation: id})));
+      const id = makeId(), copy = copyOf(messages);
+      joined.push(...(copy ? [copy] : [{...c, id}, ...messages.map(m => ({...m, conversation: id}))]));
     }
   }
   return joined;
