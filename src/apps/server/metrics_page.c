@@ -140,7 +140,7 @@ void whit_metrics_get(whit_call *call)
 {
     whit_site *site = call->site;
     whit_web_reply *reply = call->reply;
-    size_t n_models = site->models->n, n = 0; /* n: how many models the request's key may use */
+    size_t n_models = site->models->n_places, n = 0; /* n: how many models the request's key may use */
     whit_engine_counts *counts = calloc(n_models, sizeof *counts);
     double(*values)[N_ROWS] = calloc(n_models, sizeof *values);
     whit_buf *names = calloc(n_models, sizeof *names), *out = &reply->body;
