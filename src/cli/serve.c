@@ -12,6 +12,7 @@
 #include "cli/names.h"
 #include "cli/parts.h"
 #include "cli/profile.h"
+#include "cli/program.h"
 #include "cli/ranks.h"
 #include "cli/tales.h"
 #include "cli/templates.h"
@@ -317,7 +318,7 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
     served->no_cache = values->no_cache;
     served->overrides = values->overrides;
     if (values->family) {
-        int status = cli_read_text(call, values->family, &served->family);
+        int status = cli_read_family(call, values->family, &served->family);
         if (status != CLI_OK) return status;
     }
     if (values->template) {
