@@ -56,13 +56,9 @@ static int open_subject(cli_comparison *c, const struct compare_values *values, 
     cli_subject *subject = &c->subjects[c->n++];
     subject->path = path;
     int status = cli_open_model(c->call, path, false, &subject->model);
+    if (status == CLI_OK)
+        status = cli_check_vocabularies(c->call, path, subject->model, c->subjects[0].path, c->subjects[0].model);
     if (status != CLI_OK) return status;
-    if (whit_model_vocab_size(subject->model) != whit_model_vocab_size(c->subjects[0].model))
-        return cli_fail(
-            c->call, CLI_REFUSED,
-            "%s has %u tokens in its vocabulary, but %s has %u: only models with the same vocabulary can be compared",
-            path, whit_model_vocab_size(subject->model), c->subjects[0].path,
-            whit_model_vocab_size(c->subjects[0].model));
     read_sketch(subject);
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
     wanted.n_ctx_tokens = c->n_ctx;

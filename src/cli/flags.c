@@ -311,6 +311,17 @@ static int open_model(cli_call *call, const cli_model_flags *flags, const cli_te
     return CLI_OK;
 }
 
+int cli_check_vocabularies(cli_call *call, const char *path, const whit_model *model, const char *other_path,
+                           const whit_model *other)
+{
+    const uint32_t n = whit_model_vocab_size(model), n_other = whit_model_vocab_size(other);
+    if (n == n_other) return CLI_OK;
+    return cli_fail(
+        call, CLI_REFUSED,
+        "%s has %u tokens in its vocabulary, but %s has %u: only models with the same vocabulary can be compared", path,
+        n, other_path, n_other);
+}
+
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model)
 {
     return cli_open_flagged_model(call, &(cli_model_flags){.path = path, .no_cache = no_cache}, model);

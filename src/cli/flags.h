@@ -53,6 +53,10 @@ void cli_print_notes(const char *notes, size_t n_bytes);
 /* Opens the model that the flags name like cli_open_model; --family: with this program for its model family. */
 int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_model **model);
 
+/* Refuses models whose vocabularies differ in size. Returns CLI_OK, or a status that was already reported. */
+int cli_check_vocabularies(cli_call *call, const char *path, const whit_model *model, const char *other_path,
+                           const whit_model *other);
+
 /* Returns the model's name for messages: its path, or the name of the built-in model. */
 const char *cli_model_name(const cli_model_flags *flags);
 

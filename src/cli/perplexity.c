@@ -243,12 +243,8 @@ static int run_perplexity(cli_call *call)
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
     if (status == CLI_OK && values->base)
         status = cli_open_model(call, values->base, values->model.no_cache, &base.model);
-    if (status == CLI_OK && base.model && whit_model_vocab_size(base.model) != whit_model_vocab_size(subject.model))
-        status = cli_fail(
-            call, CLI_REFUSED,
-            "%s has %u tokens in its vocabulary, but %s has %u: only models with the same vocabulary can be compared",
-            values->base, whit_model_vocab_size(base.model), cli_model_name(&values->model),
-            whit_model_vocab_size(subject.model));
+    if (status == CLI_OK && base.model)
+        status = cli_check_vocabularies(call, values->base, base.model, cli_model_name(&values->model), subject.model);
     if (status == CLI_OK && values->kv_base >= 0) {
         base.model = subject.model;
         base.is_borrowed = true;
