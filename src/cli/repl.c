@@ -30,15 +30,20 @@ struct repl {
 };
 enum { SESSION_BYTES = 4 << 20 }; /* limit of `session`; messages do not show lines beyond it */
 
-/* Returns the number of brackets that are open at the end of a text; brackets in comments (#) do not count. */
+/* Returns the number of brackets that are open at the end of a text. Those in comments and in texts (lexer.c) do not
+ * count; a text without an end is a mistake, which the next line cannot mend. */
 static int open_brackets(const char *text, size_t n)
 {
     int depth = 0;
+    char end = 0; /* the sign that ends the current comment or text, as a line's end does; 0: outside both */
     for (size_t i = 0; i < n; i++) {
-        if (text[i] == '#')
-            while (i + 1 < n && text[i + 1] != '\n') i++;
-        depth +=
-            (text[i] == '(' || text[i] == '[' || text[i] == '{') - (text[i] == ')' || text[i] == ']' || text[i] == '}');
+        const char c = text[i];
+        if (end)
+            end = c == end || c == '\n' ? 0 : end;
+        else if (c == '#' || c == '"')
+            end = c == '#' ? '\n' : '"';
+        else
+            depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
     }
     return depth;
 }

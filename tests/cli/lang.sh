@@ -131,6 +131,13 @@ whit repl <script >out 2>err
 grep -q ':quit leaves' err || complain "exit is no help: $(cat err)"
 printf '1\n:q\n2\n' >script
 whit repl <script >out 2>err && [ "$(cat out)" = 1 ] || complain ":q does not leave: $(cat out err)"
+# Brackets in comments and texts open nothing.
+printf '1 # (\n2 # a "(" [\n:q\n' >script
+whit repl <script >out 2>err && [ "$(cat out)" = "1
+2" ] || complain "a comment's bracket: $(cat out err)"
+printf 'print "("\n:q\n' >script
+whit repl <script >out 2>err
+grep -q 'input:1:' err || complain "a text's bracket: $(cat out err)"
 for _ in $(seq 1500); do echo "for i in 0..9 { let t = i; if t > 100 { print t } }"; done >script
 echo 42 >>script
 whit repl <script >out 2>err && [ "$(cat out)" = 42 ] || complain "names of blocks stay behind: $(head -n 2 err)"
