@@ -113,6 +113,20 @@ void ed_rename_to(ed *e, const char *name)
 
 /* ---- completion ---------------------------------------------------------------------------- */
 
+/* Writes the row of a completion: the text that it inserts, then the server's name for it if that is different, and the
+ * detail. Line breaks of the text become spaces; a text over 100 bytes is cut and ends with "...". */
+static void write_label(char *label, size_t label_bytes, const char *text, const char *name, const char *detail)
+{
+    char shown[101];
+    snprintf(shown, sizeof shown, strlen(text) < sizeof shown ? "%.100s" : "%.97s...", text);
+    for (char *at = shown; *at; at++)
+        if (*at == '\n' || *at == '\r' || *at == '\t') *at = ' ';
+    if (strcmp(text, name) != 0)
+        snprintf(label, label_bytes, "%-32s %.100s %.120s", shown, name, detail);
+    else
+        snprintf(label, label_bytes, "%-32s %.120s", shown, detail);
+}
+
 static void offer_completions(ed *e, const json_t *result)
 {
     const json_t *items = json_is_array(result) ? result : json_object_get(result, "items");
@@ -129,9 +143,9 @@ static void offer_completions(ed *e, const json_t *result)
         if (!text) text = json_string_value(json_object_get(item, "insertText"));
         if (!text) text = name;
         if (!name || strlen(text) > 4096) continue;
-        char label[300];
+        char label[400];
         while (*name == ' ') name++;
-        snprintf(label, sizeof label, "%-32.100s %.120s", name, whit_or_empty(detail));
+        write_label(label, sizeof label, text, name, whit_or_empty(detail));
         const json_t *range = json_object_get(edit, "range");
         if (!range) range = json_object_get(edit, "replace");
         uint64_t from = range ? ed_server_offset(e->asked.server, ed_text(e), json_object_get(range, "start")) : begin;
