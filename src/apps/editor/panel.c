@@ -230,7 +230,7 @@ static void ask_now(ed *e)
         /* the panel was closed after the question was appended */
         if (!e->panel.doc) append_line(e, "? ", e->panel.question);
         show_panel(e);
-        ed_prompt_open(e, ED_PROMPT_AGENT_REPLY, "Answer: ", "");
+        ed_prompt_open(e, ED_PROMPT_AGENT_REPLY, "Answer (Esc gives none): ", "");
     }
 }
 

@@ -355,8 +355,10 @@ static void cancel(ed *e)
         ed_replace_forget(e);
         ed_say(e, "replaced %zu", e->find.n_replaced);
     }
+    const bool declines = prompt->kind == ED_PROMPT_AGENT_REPLY;
     e->quitting = false;
     ed_prompt_close(e);
+    if (declines) ed_panel_reply(e, NULL);
 }
 
 /* Carries out a one-letter answer to the open question. */
