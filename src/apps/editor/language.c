@@ -2,6 +2,7 @@
  * Starts and stops language servers, and tells them which texts are open and how these change. */
 #include "editor/state.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 
 #include <limits.h>
@@ -14,6 +15,7 @@
 #define TYPED_BYTES  (128u << 10)
 #define TEXT_BYTES   (16u << 20)
 #define UNSENT_BYTES (64u << 10)
+#define MINUTE_NS    60000000000u
 
 bool ed_language_add(ed *e, const char *language, const char *command)
 {
@@ -75,6 +77,21 @@ static void start_server(ed *e, struct ed_server *server)
                   "prepareSupport", 0, "publishDiagnostics", "codeAction", "codeActionLiteralSupport", "codeActionKind",
                   "valueSet", "", "quickfix", "refactor", "source", "formatting", "signatureHelp", "workspace",
                   "applyEdit", 1, "workspaceEdit", "documentChanges", 1));
+}
+
+bool ed_server_restart(ed *e, struct ed_server *server)
+{
+    const uint64_t now = whit_now_ns();
+    uint64_t *oldest = &server->restarted_ns[server->n_restarts % ED_RESTARTS_MAX];
+    if (server->n_restarts >= ED_RESTARTS_MAX && now - *oldest < MINUTE_NS) {
+        ed_complain(e, "the language server '%.100s' was started %d times within a minute and has ended: try later",
+                    server->command, ED_RESTARTS_MAX);
+        return false;
+    }
+    *oldest = now;
+    server->n_restarts++;
+    start_server(e, server);
+    return server->lsp != NULL;
 }
 
 static void send_text(struct ed_server *server, struct ed_doc *doc)
@@ -420,8 +437,7 @@ bool ed_language_pump(ed *e)
                 free_diagnostics(&doc->language);
                 doc->language = (struct ed_language){0};
             }
-        ed_complain(e, "the language server '%.100s' has ended; the editor's next start tries it again",
-                    server->command);
+        ed_complain(e, "the language server '%.100s' has ended; the next request starts it again", server->command);
         any = true;
     }
     return any;

@@ -32,6 +32,8 @@ struct ed_language {
     size_t n_diagnostics;
 };
 
+#define ED_RESTARTS_MAX 3 /* how often a server that has ended is started again within a minute */
+
 struct ed_server {
     char *language, *command;
     whit_lsp *lsp;
@@ -39,6 +41,8 @@ struct ed_server {
     bool is_found;     /* found on PATH, not named by the settings */
     uint64_t greeting; /* number of the initialize request */
     uint64_t n_sent;   /* number of texts that the server was sent */
+    /* number of restarts, and the times of the last ones; restart i is at i % ED_RESTARTS_MAX */
+    uint64_t n_restarts, restarted_ns[ED_RESTARTS_MAX];
 };
 
 typedef enum ed_question {

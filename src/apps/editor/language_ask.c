@@ -48,11 +48,12 @@ void ed_language_ask(ed *e, ed_question question, const char *name)
                     "there is no language server for this text; 'server LANGUAGE COMMAND' in the settings names one");
         return;
     }
-    bool has_text = ed_server_has_text(e, doc, true);
+    const bool starts_again = server->tried && !server->lsp;
+    if (starts_again && !ed_server_restart(e, server)) return;
+    const bool has_text = ed_server_has_text(e, doc, true);
+    if (!server->lsp && server->tried) return; /* starting it has failed, and the person was told why */
     if (!server->lsp || (server->ready && !has_text)) {
-        ed_complain(e,
-                    server->lsp ? "texts over 16 MiB are not sent to a language server"
-                                : "the language server has ended; the editor's next start tries it again");
+        ed_complain(e, "texts over 16 MiB are not sent to a language server");
         return;
     }
     if (asked->question && asked->number && asked->server->lsp)
@@ -66,7 +67,7 @@ void ed_language_ask(ed *e, ed_question question, const char *name)
     if (has_text)
         ed_language_ask_now(e);
     else
-        ed_say(e, "the request waits until the language server is ready");
+        ed_say(e, "%sthe request waits until the language server is ready", starts_again ? "started again: " : "");
 }
 
 void ed_complete(ed *e)

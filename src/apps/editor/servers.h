@@ -19,6 +19,9 @@ struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc);
  * unsaved changes, or while the server is slow to read, are not sent. Returns false if the server does not have the
  * document (yet). */
 bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked);
+/* Starts a server that has ended. Returns false after a message if that fails, or if it was started again
+ * ED_RESTARTS_MAX times within the last minute. */
+bool ed_server_restart(ed *e, struct ed_server *server);
 uint64_t ed_server_offset(const struct ed_server *server, const whit_text *text, const json_t *position);
 json_t *ed_server_position(const struct ed_server *server, const whit_text *text, uint64_t offset);
 const char *ed_server_error(const json_t *message);
