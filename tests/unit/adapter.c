@@ -270,6 +270,16 @@ static void lies_in_the_models_file(void **state)
     whit_model_close(model);
 }
 
+/* A pass applies pairs only to matrices that every token uses. */
+static void pairs_change_no_experts(void **state)
+{
+    (void)state;
+    const whit_tensor_type matrix = {.layout = WHIT_LAYOUT_TILE16, .n_rows = 64, .n_cols = 64};
+    assert_true(whit_adapter_may_change("layers.0.gate", &matrix));
+    assert_false(whit_adapter_may_change("layers.0.expert_gate", &matrix));
+    assert_false(whit_adapter_may_change("head", &matrix));
+}
+
 static void belongs_to_its_model(void **state)
 {
     (void)state;
@@ -371,15 +381,11 @@ static int make_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_dense_weights),
-        cmocka_unit_test(nothing_mounted_is_nothing_changed),
-        cmocka_unit_test(one_set_of_bits),
-        cmocka_unit_test(sequences_keep_their_own),
-        cmocka_unit_test(steps_take_no_memory),
-        cmocka_unit_test(lies_in_the_models_file),
-        cmocka_unit_test(belongs_to_its_model),
-        cmocka_unit_test(damage_is_told),
-        cmocka_unit_test(hostile_images_are_refused),
+        cmocka_unit_test(equals_dense_weights),    cmocka_unit_test(nothing_mounted_is_nothing_changed),
+        cmocka_unit_test(one_set_of_bits),         cmocka_unit_test(sequences_keep_their_own),
+        cmocka_unit_test(steps_take_no_memory),    cmocka_unit_test(lies_in_the_models_file),
+        cmocka_unit_test(pairs_change_no_experts), cmocka_unit_test(belongs_to_its_model),
+        cmocka_unit_test(damage_is_told),          cmocka_unit_test(hostile_images_are_refused),
     };
     return cmocka_run_group_tests_name("adapter", tests, make_files, remove_folder);
 }

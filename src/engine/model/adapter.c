@@ -112,7 +112,9 @@ whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *
 
 bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *type)
 {
-    return strncmp(tensor_name, "layers.", 7) == 0 && type->layout == WHIT_LAYOUT_TILE16;
+    const char *dot = strrchr(tensor_name, '.');
+    if (strncmp(tensor_name, "layers.", 7) != 0 || type->layout != WHIT_LAYOUT_TILE16) return false;
+    return !dot || strncmp(dot + 1, "expert_", 7) != 0;
 }
 
 static whit_status bind_pair(whit_adapter_weights *weights, uint32_t i, const whit_ndf *model, const char *place,

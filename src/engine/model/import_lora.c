@@ -289,6 +289,7 @@ static whit_status add_factor(struct importer *im, const whit_safetensor *file)
     WHIT_TRY(find_place(im, tensor, module, ours, &is_a));
     int64_t index = whit_ndf_find(im->model, ours);
     const whit_tensor_type *type = index >= 0 ? whit_ndf_tensor_type(im->model, (uint32_t)index) : NULL;
+    if (type && strstr(ours, ".expert_")) return refuse_tensor(im, tensor, "adapters of experts are not supported");
     if (!type || !whit_adapter_may_change(ours, type))
         return refuse_tensor(im, tensor, "the model has no such matrix: the adapter is for another model");
     if (file->n_dims != 2 || !whit_safetensor_view(file, &view))

@@ -30,15 +30,9 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* Returns whether a matrix may have an adapter. The matrices of single experts may not. */
-static bool may_adapt(const char *name, const whit_tensor_type *type)
-{
-    return whit_adapter_may_change(name, type) && strncmp(last_word(name), "expert_", 7) != 0;
-}
-
 static bool is_adapted(const whit_tuning *tuning, const char *name, const whit_tensor_type *type)
 {
-    if (!tuning->rank || !may_adapt(name, type)) return false;
+    if (!tuning->rank || !whit_adapter_may_change(name, type)) return false;
     for (size_t i = 0; i < tuning->n_matrices; i++)
         if (strcmp(tuning->matrices[i], last_word(name)) == 0) return true;
     return tuning->n_matrices == 0;
@@ -46,8 +40,8 @@ static bool is_adapted(const whit_tuning *tuning, const char *name, const whit_t
 
 static bool has_scales(const whit_tuning *tuning, const char *name, const whit_tensor_type *type)
 {
-    return tuning->scales && whit_adapter_may_change(name, type) && type->codec != WHIT_CODEC_I8 &&
-        whit_quantise_knows(type);
+    return tuning->scales && strncmp(name, "layers.", 7) == 0 && type->layout == WHIT_LAYOUT_TILE16 &&
+        type->codec != WHIT_CODEC_I8 && whit_quantise_knows(type);
 }
 
 static whit_status check_tuning(const whit_tuning *tuning, const whit_weights *weights, whit_error *error)
@@ -71,7 +65,8 @@ static whit_status check_tuning(const whit_tuning *tuning, const whit_weights *w
         bool found = false;
         for (uint32_t i = 0; i < weights->n_tensors && !found; i++) {
             const char *name = whit_ndf_tensor_name(weights->file, i);
-            found = may_adapt(name, &weights->tensors[i].type) && strcmp(tuning->matrices[k], last_word(name)) == 0;
+            found = whit_adapter_may_change(name, &weights->tensors[i].type) &&
+                strcmp(tuning->matrices[k], last_word(name)) == 0;
         }
         if (!found)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "the layers have no matrix '%s' (q k v o gate up down)",
