@@ -98,6 +98,8 @@ enum { WHIT_STRENGTH_MAX = 16 }; /* an adapter's strength is from -16 to 16 */
  * "lora". If none of them names adapters, uses the strengths of /lora-adapters. On failure fills in the reply and
  * returns false. */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
+/* Returns whether the request itself names adapters, by "adapters", "lora" or the model's name. */
+bool whit_mounts_are_named(const whit_api *api, const json_t *body);
 /* Renders the prompt of a chat request; the caller frees it. If the request is refused, fills in the reply and returns
  * false. */
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,

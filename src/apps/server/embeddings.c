@@ -147,6 +147,7 @@ static bool is_several(const json_t *input)
 bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply)
 {
     whit_job job = {0};
+    if (!whit_mounts_are_named(api, body)) return true; /* strengths set by POST /lora-adapters are not for vectors */
     if (!whit_mounts_read(api, body, &job, reply)) return false;
     if (!job.n_mounts) return true;
     whit_api_fail(reply, 400, "invalid_request_error", "adapters",

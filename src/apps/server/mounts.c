@@ -56,6 +56,12 @@ static void add_usual(const whit_api *api, whit_job *job)
     }
 }
 
+bool whit_mounts_are_named(const whit_api *api, const json_t *body)
+{
+    return json_object_get(body, "adapters") || json_object_get(body, "lora") ||
+        is_adapter(api, json_string_value(json_object_get(body, "model")));
+}
+
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *adapters, *lora;
