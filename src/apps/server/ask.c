@@ -210,6 +210,13 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
  * enum of 90,000 words. Most of the memory of a small grammar is for its token masks. */
 enum { GRAMMAR_BYTES = 12 << 20, GRAMMAR_TEXT_BYTES = 8 };
 
+static bool refuse_form(const whit_ask *ask, whit_status status, const whit_error *error, whit_web_reply *reply)
+{
+    if (status == WHIT_ERROR_MEMORY) return whit_api_fail_memory(reply);
+    whit_api_fail(reply, 400, "invalid_request_error", ask->form_param, "%s", error->message);
+    return false;
+}
+
 /* Compiles the grammar that all answers of the request follow. It comes from response_format, json_schema (llama.cpp's)
  * or grammar, or is made for the calls of tools. Each job has its own state in the grammar. */
 static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *reply)
@@ -265,17 +272,15 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
         status = (gbnf ? whit_grammar_open_gbnf : whit_grammar_open_json_schema)(ask->api->vocabulary, name, source,
                                                                                  n_bytes, &compiled, &error);
     }
-    if (status == WHIT_OK && !(ask->grammar = whit_shared_grammar_open(compiled))) status = WHIT_ERROR_MEMORY;
-    free(text);
-    if (status == WHIT_OK) return true;
     if (gbnf)
         ask->form_param = "grammar";
     else if (calls)
         ask->form_param = "tools";
     else
         ask->form_param = param;
-    whit_api_fail(reply, 400, "invalid_request_error", ask->form_param, "%s", error.message);
-    return false;
+    if (status == WHIT_OK && !(ask->grammar = whit_shared_grammar_open(compiled))) status = WHIT_ERROR_MEMORY;
+    free(text);
+    return status == WHIT_OK || refuse_form(ask, status, &error, reply);
 }
 
 /* Opens the job's own state in the request's grammar, if the request has one. */
@@ -288,9 +293,7 @@ static bool open_form(const whit_ask *ask, whit_job *job, whit_web_reply *reply)
     whit_status status = whit_grammar_state_open(whit_shared_grammar_get(job->grammar), &job->state, &error);
     /* this refuses a grammar that allows no token before the answer begins */
     if (status == WHIT_OK) status = whit_grammar_mask(job->state, &bits, &error);
-    if (status == WHIT_OK) return true;
-    whit_api_fail(reply, 400, "invalid_request_error", ask->form_param, "%s", error.message);
-    return false;
+    return status == WHIT_OK || refuse_form(ask, status, &error, reply);
 }
 
 /* Reads "program": the text of a program of the array language that runs before every token. */
