@@ -282,7 +282,7 @@ bool cli_chat_answer(cli_chat *chat)
     bool is_answered = answer_once(chat), is_going = is_answered;
     for (int i = 0; is_going && whit_conversation_next_call(chat->talk.conversation); i++) {
         is_going = answer_calls(chat) && !chat->over;
-        if (is_going && i == ROUNDS_MAX) {
+        if (is_going && i + 1 == ROUNDS_MAX) {
             cli_note("%d answers in a row called tools: /retry lets the model continue", ROUNDS_MAX);
             break;
         }
@@ -363,7 +363,8 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
                                values->n_draft, &chat->talk);
     if (status == CLI_OK) status = cli_chat_tools_open(chat->call, values->tools, values->mcp, &chat->tools);
     if (status == CLI_OK) status = cli_chat_tools_offer(chat->call, &chat->tools, chat->talk.conversation);
-    if (status == CLI_OK) status = cli_open_grammar(chat->call, &values->grammar, chat->talk.model, &chat->grammar);
+    chat->form = values->grammar;
+    if (status == CLI_OK) status = cli_open_grammar(chat->call, &chat->form, chat->talk.model, &chat->grammar);
     if (status != CLI_OK) return status;
     chat->sampler = values->sampler;
     status = cli_keep_open(chat->call, &values->keep, chat->talk.session, "chat", &chat->sampler, &chat->keep);
@@ -420,7 +421,7 @@ void cli_chat_switch(cli_chat *chat, const char *name)
     int status = cli_talk_open(chat->call, &wanted, &values->session, &values->adapters, values->template,
                                values->n_draft, &next);
     if (status == CLI_OK) status = cli_chat_tools_offer(chat->call, &chat->tools, next.conversation);
-    if (status == CLI_OK) status = cli_open_grammar(chat->call, &values->grammar, next.model, &grammar);
+    if (status == CLI_OK) status = cli_open_grammar(chat->call, &chat->form, next.model, &grammar);
     for (size_t i = 0, n; status == CLI_OK && i < whit_conversation_count(chat->talk.conversation); i++) {
         const char *message = whit_conversation_message(chat->talk.conversation, i, &n);
         if (whit_conversation_append(next.conversation, message, n, &error) != WHIT_OK)
@@ -466,6 +467,7 @@ static int run_chat(cli_call *call)
     cli_chat_tools_close(&chat.tools);
     cli_keep_close(&chat.keep);
     cli_close_grammar(&chat.grammar);
+    whit_buf_free(&chat.form_text);
     cli_talk_close(&chat.talk);
     return status;
 }

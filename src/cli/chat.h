@@ -16,7 +16,9 @@ typedef struct cli_chat {
     cli_keep keep;
     cli_stage stage; /* stages of the option --program */
     cli_chat_tools tools;
-    cli_grammar grammar; /* grammar that every answer must follow */
+    cli_grammar grammar;    /* grammar that every answer must follow */
+    cli_grammar_flags form; /* its text, from the options or from /set format */
+    whit_buf form_text;     /* text of /set format; empty: `form` is of the options */
     /* /set can change these settings. */
     cli_sampler_flags sampler; /* all options have values, including a seed that was drawn */
     whit_thinking thinking;

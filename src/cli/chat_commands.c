@@ -309,9 +309,12 @@ static void set_quiet(cli_chat *chat, const char *nothing)
 static void set_format(cli_chat *chat, const char *text)
 {
     cli_grammar wanted;
+    whit_buf kept = {0};
     bool is_off = !*text || !strcmp(text, "off") || !strcmp(text, "text"), is_json = !strcmp(text, "json");
     cli_grammar_flags flags = {.schema = is_json ? "{\"type\": \"object\"}" : is_off ? NULL : text};
     int status = cli_open_grammar(chat->call, &flags, chat->talk.model, &wanted);
+    if (status == CLI_OK && flags.schema && !whit_buf_append(&kept, flags.schema, strlen(flags.schema) + 1))
+        status = cli_fail(chat->call, CLI_LIMIT, "not enough memory for the format");
     if (status != CLI_OK) {
         cli_close_grammar(&wanted);
         cli_chat_remember(chat, status);
@@ -319,6 +322,9 @@ static void set_format(cli_chat *chat, const char *text)
     }
     cli_close_grammar(&chat->grammar);
     chat->grammar = wanted;
+    whit_buf_free(&chat->form_text);
+    chat->form_text = kept;
+    chat->form = (cli_grammar_flags){.schema = kept.size_bytes ? whit_chars(&chat->form_text) : NULL};
     const char *form = "format: JSON as %s has it";
     if (is_off)
         form = "format: any text%s";

@@ -38,7 +38,7 @@ printf 'of the land\n' >part.txt
 : >empty.txt
 printf '%%PDF-1.7 x\n' >paper.pdf
 printf '%s\n' '/set parameter temperature 0.5' '/set system Be brief.' '/set predict 3' '/set think off' '/set num_ctx 8192' \
-    '/read part.txt the ocean' '/read absent.txt' '/read empty.txt' '/read paper.pdf' '/model other' '/list' '/save read.json' '/format json' \
+    '/read part.txt the ocean' '/read absent.txt' '/read empty.txt' '/read paper.pdf' '/model other' '/list' '/save read.json' '/format json' '/model model.ndf' \
     'the land' '/save json.json' '/format off' 'exit' '/save never.json' |
     whit chat model.ndf -n 24 -s 1 >out 2>err
 for line in "temperature: 0.5" "the system message is set" "predict: at most 3 tokens" "think: off" "whit chat -c N" \
