@@ -511,7 +511,6 @@ static int run_compress(cli_call *call)
                                .u8_scales = v->scales == 1,
                                .max_tokens = v->max_tokens,
                                .n_tokens = v->n_tokens,
-                               .seed = (uint64_t)v->seed,
                                .n_threads = v->n_threads,
                                .work = paths.work,
                                .keep_work = tuned,

@@ -83,7 +83,6 @@ typedef struct whit_compress_options {
     size_t n_ids, max_tokens;
     uint32_t n_tokens; /* tokens per window; 0: the context length, but at most 512 */
     int32_t bos;       /* id that replaces the first token of every window; -1: no replacement */
-    uint64_t seed;
     uint32_t n_threads;
     const char *work;          /* path of the work file; NULL: `path` followed by ".work" */
     bool keep_work;            /* the work file is kept after success, because the caller still needs it and removes
