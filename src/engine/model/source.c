@@ -21,8 +21,12 @@ whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_
     }
     if (source->n_tensors == source->capacity_tensors) {
         uint32_t capacity = source->capacity_tensors ? 2 * source->capacity_tensors : 64;
-        whit_source_tensor *larger =
-            capacity > MAX_TENSORS ? NULL : whit_zalloc_array(source->allocator, capacity, sizeof *larger);
+        if (capacity > MAX_TENSORS) {
+            whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has more than %u tensors, the limit", source->path,
+                      source->n_tensors);
+            return NULL;
+        }
+        whit_source_tensor *larger = whit_zalloc_array(source->allocator, capacity, sizeof *larger);
         if (!larger) {
             whit_fail_memory(error, "the list of tensors", capacity * sizeof *larger);
             return NULL;

@@ -112,7 +112,8 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
     /* number of query heads of layers without ([0]) and with ([1]) a window: all layers of a cache class must have the
      * same number */
     uint32_t n_queries[2] = {0};
-    bool fits = drafter->owners && layers && whit_exec_kv_layers(&target->graph, layers, n_layers);
+    const bool has_memory = drafter->owners && layers;
+    bool fits = has_memory && whit_exec_kv_layers(&target->graph, layers, n_layers);
     for (uint32_t i = 0; fits && i < drafter->graph.n_nodes; i++) {
         const whit_node *node = &drafter->graph.nodes[i];
         if (node->op != WHIT_OP_ATTENTION_SHARED) continue;
@@ -122,7 +123,7 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
         fits = *expected == n_heads && find_owner(drafter, node->layer, n_heads, layers);
     }
     whit_free(drafter->allocator, layers, n_layers * sizeof *layers);
-    if (!drafter->owners) return whit_fail_memory(error, "the draft model", n_layers * sizeof *layers);
+    if (!has_memory) return whit_fail_memory(error, "the draft model", n_layers * sizeof *layers);
     if (fits) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                      "%s: its layers read keys that %s does not have: windows, sizes or numbers of heads differ",

@@ -426,7 +426,7 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
         if (token.id < 0 || (uint32_t)token.id >= s->model->config.n_vocab)
             return whit_fail(error, WHIT_ERROR_ARGUMENT,
                              "token %d is not in the vocabulary, which has ids from 0 to %u", token.id,
-                             s->model->config.n_vocab);
+                             s->model->config.n_vocab - 1);
         const uint32_t n_types = s->model->config.n_token_types ? s->model->config.n_token_types : 1;
         if (token.token_type >= n_types || token.token_type > UINT8_MAX)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no token type %u: the model has %u, counted from 0",
