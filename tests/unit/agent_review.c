@@ -93,6 +93,9 @@ static const struct {
     /* code that a compiler sees, but a parser takes for comments, strings or words */
     {"a.py", "import os\n", "import os\ngetattr( os, 'sys' + 'tem')('x')\n", "by name"},
     {"a.py", "import os\n", "import os\nvars(os)['sys' + 'tem']('x')\n", "by name"},
+    {"a.py", "import glob\n", "import glob\ngetattr(glob.os, 'sys' + 'tem')('x')\n", "by name"},
+    {"a.py", "import random\n", "import random\nvars((random._os))['sys' + 'tem']('x')\n", "by name"},
+    {"a.py", "import os\n", "import os\nx = getattr(self.cos, 'x')\ny = getattr(os_name, 'y', sys)\n", NULL},
     {"a.py", "import os\n", "import os\nos . __dict__['sys' + 'tem']('x')\n", "by name"},
     {"a.py", "x = 1\n", "import os as o\ngetattr(o, 'sys' + 'tem')('x')\n", "another name"},
     {"a.py", "x = 1\n", "# coding: unicode_escape\n#\\u000aexec('x')\n", "encoding"},
@@ -346,10 +349,31 @@ static void reasons_are_one_line(void **state)
     assert_non_null(strstr(reason, "neither of the project"));
 }
 
+/* Texts with very many imports are not compared one by one, but shown to a person. */
+static void many_imports_are_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *line;
+    } rows[] = {{"a.py", "import json\n"}, {"a.c", "#include <stdio.h>\n"}, {"a.js", "import './a.js'\n"}};
+    char room[WHIT_REASON_BYTES];
+    const whit_review_project no_project = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int n = 2000; n <= 2001; n++) {
+            whit_buf text = {0};
+            for (int k = 0; k < n; k++) assert_true(whit_buf_append_str(&text, rows[i].line));
+            const whit_change change = {
+                .path = rows[i].path, .is = true, .after = (char *)text.data, .after_bytes = text.size_bytes};
+            const char *reason = whit_review_code(&change, &no_project, room);
+            assert_true(n == 2000 ? !reason : reason && strstr(reason, "more modules than can be reviewed"));
+            whit_buf_free(&text);
+        }
+}
+
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(code_is_reviewed_by_its_structure),
-                                              cmocka_unit_test(modules_of_the_project_are_known),
-                                              cmocka_unit_test(reasons_are_one_line)};
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(code_is_reviewed_by_its_structure), cmocka_unit_test(modules_of_the_project_are_known),
+        cmocka_unit_test(reasons_are_one_line), cmocka_unit_test(many_imports_are_shown)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -110,7 +110,8 @@ static const char *const node_modules[] = {"assert",
                                            "zlib"};
 
 #define COUNT(list)      (sizeof(list) / sizeof *(list))
-#define MODULE_BYTES_MAX 256 /* a longer name is not compared, but needs a review */
+#define MODULE_BYTES_MAX 256  /* a longer name is not compared, but needs a review */
+#define IMPORTS_MAX      2000 /* maximum number of imports of a text that are compared with those of the other text */
 
 static bool is_listed(const char *name, const char *const *list, size_t n)
 {
@@ -135,7 +136,8 @@ static const char *tell_module(const char *begin, const char *name, const char *
     return room;
 }
 
-#define UNKNOWN ", which is neither of the project nor known to be harmless"
+#define UNKNOWN  ", which is neither of the project nor known to be harmless"
+#define TOO_MANY "it imports more modules than can be reviewed"
 
 /* ---- files of the project ------------------------------------------------------------------------ */
 
@@ -180,8 +182,10 @@ static bool is_own_module(const whit_review_project *project, const char *import
     }
 }
 
+/* A header that is searched in the project. */
 struct wanted {
-    const char *name;
+    char name[MODULE_BYTES_MAX];
+    const char *below; /* the name without leading "./" and "../" */
     bool found;
 };
 
@@ -192,26 +196,35 @@ static bool ends_in(const char *path, const char *name)
     return n >= n_name && strcmp(path + n - n_name, name) == 0 && (n == n_name || path[n - n_name - 1] == '/');
 }
 
-static bool find_header(void *user, const char *path)
+/* Marks the headers that a path of the project is. Returns whether others are left. */
+static bool find_headers(void *user, const char *path)
 {
-    struct wanted *wanted = user;
-    wanted->found = ends_in(path, wanted->name);
-    return !wanted->found;
+    whit_buf *list = user;
+    struct wanted *wanted = WHIT_ITEMS(struct wanted, list);
+    size_t n_left = 0;
+    for (size_t i = 0; i < list->size_bytes / sizeof *wanted; i++) {
+        wanted[i].found = wanted[i].found || ends_in(path, wanted[i].below);
+        n_left += !wanted[i].found;
+    }
+    return n_left > 0;
 }
 
-/* Returns whether the project has a file whose path ends with a header's name; the folders in which a compiler searches
- * are not known. */
-static bool is_own_header(const whit_review_project *project, const char *name)
+/* Marks the headers that are files of the project: a path of the project ends with their names, since the folders in
+ * which a compiler searches are not known. */
+static void find_own_headers(const whit_review_project *project, whit_buf *list)
 {
     const whit_walk_how how = {.is_unruled = true};
-    if (!project->folder) return false;
-    while (strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0) name += name[1] == '.' ? 3 : 2;
-    struct wanted wanted = {name, false};
-    for (size_t i = 0; project->staged && !wanted.found && i < whit_changes_count(project->staged); i++)
-        wanted.found =
-            whit_changes_at(project->staged, i)->is && ends_in(whit_changes_at(project->staged, i)->path, name);
-    if (!wanted.found) (void)whit_walk(project->folder, &how, find_header, &wanted);
-    return wanted.found;
+    struct wanted *wanted = WHIT_ITEMS(struct wanted, list);
+    bool is_left = project->folder && list->size_bytes;
+    for (size_t i = 0; i < list->size_bytes / sizeof *wanted; i++) {
+        wanted[i].below = wanted[i].name;
+        while (strncmp(wanted[i].below, "./", 2) == 0 || strncmp(wanted[i].below, "../", 3) == 0)
+            wanted[i].below += wanted[i].below[1] == '.' ? 3 : 2;
+    }
+    for (size_t i = 0; is_left && project->staged && i < whit_changes_count(project->staged); i++)
+        if (whit_changes_at(project->staged, i)->is)
+            is_left = find_headers(list, whit_changes_at(project->staged, i)->path);
+    if (is_left) (void)whit_walk(project->folder, &how, find_headers, list);
 }
 
 /* ---- Python ---------------------------------------------------------------------------------------- */
@@ -221,13 +234,14 @@ static bool module_name(const whit_review_text *t, const whit_parse_mention *m, 
                         size_t *n_first)
 {
     size_t n = 0;
+    if (!m->imports || m->n_dots) return false;
     for (uint32_t i = 0; i < m->n_name && n + 1 < MODULE_BYTES_MAX; i++) {
         const char c = t->text[m->name + i];
         if (is_word_byte(c) || c == '.') name[n++] = c;
     }
     name[n] = 0;
     *n_first = strcspn(name, ".");
-    return m->imports && !m->n_dots && *n_first;
+    return *n_first > 0;
 }
 
 static size_t skip_blanks(const char *text, size_t n, size_t at)
@@ -270,10 +284,11 @@ static const char *find_python(const whit_review_text *before, const whit_review
                                const whit_review_project *project, char room[WHIT_REASON_BYTES])
 {
     char name[MODULE_BYTES_MAX], first[MODULE_BYTES_MAX];
-    size_t n_first;
+    size_t n_first, n_imports = 0;
     for (size_t i = 0; i < after->parse->n_mentions; i++) {
         const whit_parse_mention *m = &after->parse->mentions[i];
         if (!module_name(after, m, name, &n_first)) continue;
+        if (++n_imports > IMPORTS_MAX) return TOO_MANY;
         const bool is_part = is_listed(name, python_parts, COUNT(python_parts)), is_all = imports_all(after, m);
         const bool is_old = imports_module(before, name, is_part, false);
         snprintf(first, sizeof first, "%.*s", (int)n_first, name);
@@ -297,19 +312,37 @@ static bool includes_header(const whit_review_text *t, const char *name, size_t 
     return false;
 }
 
+/* Lists the new headers of a text that are not known to be harmless. Returns false if there are too many, or if memory
+ * runs out. */
+static bool list_headers(const whit_review_text *before, const whit_review_text *after, whit_buf *list)
+{
+    size_t n_imports = 0;
+    for (size_t i = 0; i < after->parse->n_mentions; i++) {
+        const whit_parse_mention *m = &after->parse->mentions[i];
+        struct wanted wanted = {.found = false};
+        if (!m->imports) continue;
+        if (++n_imports > IMPORTS_MAX) return false;
+        if (includes_header(before, after->text + m->name, m->n_name)) continue;
+        snprintf(wanted.name, sizeof wanted.name, "%.*s", (int)m->n_name, after->text + m->name);
+        const bool is_whole = strlen(wanted.name) == m->n_name;
+        if (is_whole && is_listed(wanted.name, c_headers, COUNT(c_headers))) continue;
+        if (!whit_buf_append(list, &wanted, sizeof wanted)) return false;
+    }
+    return true;
+}
+
 static const char *find_c(const whit_review_text *before, const whit_review_text *after,
                           const whit_review_project *project, char room[WHIT_REASON_BYTES])
 {
-    char name[MODULE_BYTES_MAX];
-    for (size_t i = 0; i < after->parse->n_mentions; i++) {
-        const whit_parse_mention *m = &after->parse->mentions[i];
-        if (!m->imports || includes_header(before, after->text + m->name, m->n_name)) continue;
-        snprintf(name, sizeof name, "%.*s", (int)m->n_name, after->text + m->name);
-        const bool is_whole = strlen(name) == m->n_name;
-        if (is_whole && (is_listed(name, c_headers, COUNT(c_headers)) || is_own_header(project, name))) continue;
-        return tell_module("it includes ", name, UNKNOWN, room);
-    }
-    return NULL;
+    whit_buf list = {0};
+    const char *reason = NULL;
+    if (!list_headers(before, after, &list)) reason = TOO_MANY;
+    if (!reason) find_own_headers(project, &list);
+    const struct wanted *wanted = WHIT_ITEMS(const struct wanted, &list);
+    for (size_t i = 0; !reason && i < list.size_bytes / sizeof *wanted; i++)
+        if (!wanted[i].found) reason = tell_module("it includes ", wanted[i].name, UNKNOWN, room);
+    whit_buf_free(&list);
+    return reason;
 }
 
 /* ---- JavaScript ------------------------------------------------------------------------------------ */
@@ -396,7 +429,9 @@ static bool is_harmless_js(const char *name)
 static const char *find_js(const whit_review_text *before, const whit_review_text *after, char room[WHIT_REASON_BYTES])
 {
     js_import import;
+    size_t n_imports = 0;
     for (size_t at = 0; next_import(after, &at, &import);) {
+        if (++n_imports > IMPORTS_MAX) return TOO_MANY;
         if ((*import.name && is_harmless_js(import.name)) || imports_text(before, import.name)) continue;
         return *import.name ? tell_module("it imports ", import.name, UNKNOWN, room)
                             : "it imports a module whose name is computed";

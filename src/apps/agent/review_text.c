@@ -9,7 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define PROGRAM_BYTES_MAX 400 /* maximum number of bytes of the first line in which an interpreter's name is searched */
+#define ARGUMENT_BYTES_MAX 256 /* maximum number of bytes of a call's first argument in which a module is searched */
+#define PROGRAM_BYTES_MAX  400 /* maximum number of bytes of the first line in which an interpreter's name is searched */
 
 /* ---- languages --------------------------------------------------------------------------------- */
 
@@ -86,11 +87,7 @@ static const struct text_form modules[] = {{"child_process\"", "it adds a use of
                                            {"\"open3\"", "it adds a use of open3"},
                                            {"'open3'", "it adds a use of open3"}};
 /* Ways to reach a function in Python without writing its name. The text is searched with all blanks removed. */
-static const struct text_form python_texts[] = {{"getattr(os", "it finds a function of os by name"},
-                                                {"getattr(sys", "it finds a function of sys by name"},
-                                                {"vars(os", "it finds a function of os by name"},
-                                                {"vars(sys", "it finds a function of sys by name"},
-                                                {"os.__dict__", "it finds a function of os by name"},
+static const struct text_form python_texts[] = {{"os.__dict__", "it finds a function of os by name"},
                                                 {"sys.__dict__", "it finds a function of sys by name"},
                                                 {"sys.modules", "it finds a module by name"},
                                                 {"__getattribute__", "it finds a function by name"},
@@ -280,15 +277,42 @@ static bool drop_blanks(const whit_review_text *t, whit_buf *out)
     return true;
 }
 
+/* Counts calls getattr(m, ...) and vars(m) in which m is os or sys, also as a part of another module (glob.os,
+ * random._os). The text has no blanks, so that the word before a call may be joined to it. */
+static size_t count_lookups(const char *text, size_t n)
+{
+    static const char *const calls[] = {"getattr(", "vars("}, *const found[] = {"os", "_os", "sys", "_sys"};
+    size_t count = 0;
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+        const size_t n_call = strlen(calls[k]);
+        for (const char *at = text, *stop = text + n; (at = memmem(at, (size_t)(stop - at), calls[k], n_call));) {
+            int depth = 1;
+            const char *end = at += n_call;
+            for (; end < stop && end - at < ARGUMENT_BYTES_MAX && !(depth == 1 && *end == ','); end++)
+                if ((depth += (*end == '(') - (*end == ')')) == 0) break;
+            count += end - at == ARGUMENT_BYTES_MAX;  /* it is not looked at */
+            while (end > at && end[-1] == ')') end--; /* the end of the first argument */
+            const char *begin = end;
+            while (begin > at && is_word_byte(begin[-1])) begin--;
+            for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+                count += (size_t)(end - begin) == strlen(found[i]) && memcmp(begin, found[i], strlen(found[i])) == 0;
+        }
+    }
+    return count;
+}
+
 static const char *find_python(const whit_review_text *before, const whit_review_text *after)
 {
     whit_buf old = {0}, new = {0};
     if (is_encoded(after->text, after->n)) return "it is written in an encoding that hides code";
     const char *reason = "there is not enough memory to look at its code";
-    if (drop_blanks(before, &old) && drop_blanks(after, &new))
-        reason =
-            find_more(python_texts, sizeof python_texts / sizeof *python_texts, old.size_bytes ? whit_chars(&old) : "",
-                      old.size_bytes, new.size_bytes ? whit_chars(&new) : "", new.size_bytes);
+    if (drop_blanks(before, &old) && drop_blanks(after, &new)) {
+        const char *was = old.size_bytes ? whit_chars(&old) : "", *is = new.size_bytes ? whit_chars(&new) : "";
+        reason = find_more(python_texts, sizeof python_texts / sizeof *python_texts, was, old.size_bytes, is,
+                           new.size_bytes);
+        if (!reason && count_lookups(is, new.size_bytes) > count_lookups(was, old.size_bytes))
+            reason = "it finds a function of os or sys by name";
+    }
     whit_buf_free(&old);
     whit_buf_free(&new);
     return reason;
