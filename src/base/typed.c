@@ -24,6 +24,12 @@ static bool begin_lines(int terminal, struct termios *before)
     return !is_usual && tcsetattr(terminal, TCSANOW, &usual) == 0;
 }
 
+bool whit_typed_waits(int terminal)
+{
+    struct pollfd earlier = {.fd = terminal, .events = POLLIN};
+    return poll(&earlier, 1, 0) != 0;
+}
+
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line, size_t room)
 {
     /* The wait uses ppoll(2), which is never restarted after a signal handler, while read would be. SIGINT and SIGTERM

@@ -3,6 +3,7 @@
 #ifndef WHIT_BASE_TYPED_H
 #define WHIT_BASE_TYPED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,5 +12,7 @@
  * read; 0 at the terminal's end; -1 on failure, and after Ctrl-C or SIGTERM once its handler has run. */
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line,
                        size_t room);
+/* Returns whether bytes that were typed or pasted at the terminal have not been read yet. */
+bool whit_typed_waits(int terminal);
 
 #endif

@@ -2,6 +2,7 @@
  * Reads the tasks and commands that a user types to whit agent, and runs them. */
 #include "agent/guard.h"
 #include "agent/light.h"
+#include "agent/tools.h"
 #include "base/items.h"
 #include "base/plain.h"
 #include "base/shell.h"
@@ -104,9 +105,11 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     cli_note("%s; its output is added to the next task (/clear drops it)", how);
 }
 
-/* Runs a line of shell in the project, without a sandbox, because the user has typed it. */
-static int run_line(struct cli_tasks *t, const char *line)
+/* Runs a line of shell in the project, without a sandbox, because the user has typed it. Otherwise the line may belong
+ * to a pasted text, and the user is asked, without the lines after it. */
+static int run_line(struct cli_tasks *t, const char *line, bool is_typed)
 {
+    whit_buf reason = {0};
     whit_buf output = {0};
     char piece[4096];
     size_t n;
@@ -114,6 +117,12 @@ static int run_line(struct cli_tasks *t, const char *line)
     if (!*line) {
         cli_note("!COMMAND runs a line of shell in the project");
         return CLI_OK;
+    }
+    if (!is_typed) {
+        const bool is_agreed = whit_tool_reason(&reason, "this line may have been pasted, and would run: ", line) &&
+            whit_light_agreed(whit_chars(&reason), 0, NULL);
+        whit_buf_free(&reason);
+        if (!is_agreed) return CLI_OK;
     }
     FILE *run = whit_shell_open(t->project, line);
     if (!run) return cli_fail(t->call, CLI_IO, "the command cannot be run: %s", strerror(errno));
@@ -347,9 +356,9 @@ static const char *const *command_words(void)
 }
 
 /* Runs a typed line: a command, "!" and a line of shell, or a task. is_person: the line was typed at a terminal; other
- * input may contain text that nobody has read, so it cannot run lines of shell. *over: the line was a command that ends
- * the program. */
-static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over)
+ * input may contain text that nobody has read, so it cannot run lines of shell. is_typed: cli_input_is_typed(). *over:
+ * the line was a command that ends the program. */
+static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool is_typed, bool *over)
 {
     size_t n_name = strcspn(line, " \t"), i = 0;
     const char *argument = line + n_name + strspn(line + n_name, " \t");
@@ -361,7 +370,7 @@ static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over
     if (*line == '!' && !is_person)
         return cli_fail(t->call, CLI_USAGE,
                         "!COMMAND works at a terminal only: other input gives tasks and runs no commands");
-    if (*line == '!') return run_line(t, line + 1);
+    if (*line == '!') return run_line(t, line + 1, is_typed);
     if (*line == '/') {
         char hint[120];
         line[n_name] = 0;
@@ -402,7 +411,7 @@ int cli_tasks_type(struct cli_tasks *t)
         if (got != CLI_LINE_READ) break;
         while (n && strchr(" \t\r", line[n - 1])) n--;
         char *text = strndup(line, n);
-        if (text) status = run_typed(t, text, is_person, &over);
+        if (text) status = run_typed(t, text, is_person, cli_input_is_typed(input), &over);
         free(text);
         cli_flush(t->call);
         if (is_person && *cli_cancelled() && cli_take_interrupt()) continue;

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/typed.h"
 #include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/lines.h"
@@ -27,7 +28,7 @@ enum { HISTORY_LINES = 1000, HISTORY_BYTES = 4 << 20 };
 
 struct cli_input {
     cli_reader reader; /* reads lines if there is no line editor */
-    bool terminal;
+    bool terminal, is_typed;
     char *history_path; /* NULL: no history file is used */
     const char *prompt;
     const char *const *words; /* words that Tab completes; NULL: none */
@@ -38,6 +39,11 @@ struct cli_input {
     History *history;
 #endif
 };
+
+bool cli_input_is_typed(const cli_input *input)
+{
+    return input->is_typed;
+}
 
 bool cli_input_is_terminal(const cli_input *input)
 {
@@ -278,6 +284,7 @@ static cli_line edit_line(cli_input *input, const char **line, size_t *n_bytes)
     int n = 0;
     el_resize(input->editor);
     cli_signals_restore(input->has_before ? &input->before : NULL);
+    input->is_typed = !whit_typed_waits(STDIN_FILENO);
     say_to_terminal(PASTE_ON);
     *line = el_gets(input->editor, &n);
     say_to_terminal(PASTE_OFF);

@@ -28,6 +28,10 @@ void cli_input_close(cli_input *input);
 /* Reads the next line, without its line feed; it is valid until the next call. On a terminal the prompt is shown. */
 cli_line cli_input_next(cli_input *input, const char *prompt, const char **line, size_t *n_bytes);
 
+/* Returns whether the line of the last call was typed after its prompt, or pasted there as one message. The result is
+ * false if it had arrived earlier, or if there is no line editor, which tells a paste from typing: such a line may be
+ * one of a pasted text that nobody has read. */
+bool cli_input_is_typed(const cli_input *input);
 /* Returns whether stdin is a terminal, so that the user can retry after a mistake. */
 bool cli_input_is_terminal(const cli_input *input);
 

@@ -19,8 +19,8 @@ WHIT = sys.argv[1]
 
 
 def environment(**more):
-    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"), WHIT_PORT="1", OLLAMA_HOST="127.0.0.1:1", TERM="xterm",
-               LC_ALL="C.UTF-8", **more)
+    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"), WHIT_PORT="1", OLLAMA_HOST="127.0.0.1:1",
+               **{"TERM": "xterm", "LC_ALL": "C.UTF-8", **more})
     for name in ("STATE", "CACHE", "CONFIG"):
         env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
     return env
@@ -268,6 +268,15 @@ status, seen, e = at([END, END], [("agent>", "!printf 'ran \\033[2J\\000\\377 on
 asked = [r["messages"][-1]["content"] for r in e.requests]
 wanted("(exit status 3), which printed:\n```\nran ?[2J?? on\n```\n" in asked[0], f"!: {asked} {seen}")
 wanted("int a;" in asked[1] and "xxx" in asked[1] and len(asked[1]) < 20000, f"a long output: {len(asked[1])}")
+# A line of a pasted text is asked about: one that came while a task ran, and one where no line editor tells a paste.
+busy = (503, b"", {"Retry-After": "1"})
+for answer, keys, terminal in (("n", [("agent>", "wait\n"), ("trying again", "see\n!touch ran\nend\n")], "xterm"), ("n", [("agent>", "see\n!touch ran\nend\n")], "dumb"),
+                               ("y", [("agent>", "!touch ran\nend\n")], "dumb")):
+    project()
+    answers = [busy, END, END] if terminal == "xterm" else [END, END]
+    status, seen, e = at(answers, [*keys, ("touch ran. Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM=terminal)
+    wanted(os.path.exists("p/ran") == (answer == "y") and "may have been pasted" in seen and "end\n" not in [r["messages"][-1]["content"] for r in e.requests],
+           f"a pasted command ({terminal}): {seen}")
 project()
 done, e = script([END], "fix this:\n!touch ran\nend\n")
 wanted(done.returncode == 2 and "at a terminal" in done.stderr and not os.path.exists("p/ran"), f"a piped command: {done}")
