@@ -483,31 +483,88 @@ static size_t char_behind(const struct ed_prompt *prompt)
     return prompt->at + glyph.n_bytes;
 }
 
-/* Returns the offset at which the file name to be completed begins: after the last blank in vi's line, 0 elsewhere. */
+/* Returns the offset at which the file name to be completed begins: after the last blank in vi's line that has no
+ * backslash, 0 elsewhere. */
 static size_t path_begin(const struct ed_prompt *prompt)
 {
-    const char *blank = prompt->kind == ED_PROMPT_VI ? memrchr(prompt->text, ' ', prompt->at) : NULL;
-    return blank ? (size_t)(blank + 1 - prompt->text) : 0;
+    size_t at = prompt->kind == ED_PROMPT_VI ? prompt->at : 0;
+    while (at && (prompt->text[at - 1] != ' ' || (at > 1 && prompt->text[at - 2] == '\\'))) at--;
+    return at;
 }
 
-/* Extends the file name before the cursor by the letters that all matching names share. */
+/* Copies the name before the cursor, in vi's line without the backslashes of insert_name(). Returns its length. */
+static size_t read_typed_name(const struct ed_prompt *prompt, size_t begin, char name[sizeof prompt->text])
+{
+    size_t n = 0;
+    for (size_t at = begin; at < prompt->at; at++) {
+        const bool is_escape = prompt->kind == ED_PROMPT_VI && prompt->text[at] == '\\' && at + 1 < prompt->at;
+        if (is_escape && !isalnum((uint8_t)prompt->text[at + 1])) at++;
+        name[n++] = prompt->text[at];
+    }
+    name[n] = 0;
+    return n;
+}
+
+/* Returns whether a part of vi's line before a file name may be a command of the shell: it has a '!' that does not force
+ * another command (":w!"), or begins with :make. */
+static bool is_for_shell(const char *line, size_t n)
+{
+    const char *at = line + strspn(line, " \t:%$.,+-0123456789");
+    if (ed_vi_takes(&at, "mak", "make")) return true;
+    for (at = line; (at = memchr(at, '!', n - (size_t)(at - line))) != NULL; at++) {
+        const char *word = at;
+        while (word > line && isalpha((uint8_t)word[-1])) word--;
+        if (word == at || (word > line && word[-1] == '\'') || ed_vi_takes(&word, "r", "read")) return true;
+    }
+    return false;
+}
+
+static bool has_control(const char *name)
+{
+    while (*name && (uint8_t)*name >= 32 && *name != 127) name++;
+    return *name != 0;
+}
+
+/* Inserts a part of a file's name at the prompt's cursor. In vi's line, signs of the line or of the shell get a
+ * backslash, so that a name is only a name. */
+static void insert_name(ed *e, const char *name, size_t n, bool is_shell)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+,:=@-";
+    char text[2 * NAME_MAX + 2];
+    size_t n_text = 0;
+    const bool is_quoted = is_shell && strcspn(e->prompt.text, "'\"`") < e->prompt.at;
+    for (size_t i = 0; i < n && n_text + 2 < sizeof text; i++) {
+        const bool is_sign = is_shell ? !strchr(plain, name[i]) && !((uint8_t)name[i] & 0x80) : name[i] == '|';
+        if (is_sign && is_quoted) {
+            ed_complain(e, "after quotes, names with signs of the shell are not completed");
+            return;
+        }
+        if (is_sign && e->prompt.kind == ED_PROMPT_VI) text[n_text++] = '\\';
+        text[n_text++] = name[i];
+    }
+    insert(e, text, n_text);
+}
+
+/* Extends the file name before the cursor by the letters that all matching names share. Names with controls are left
+ * out: a prompt shows one line. */
 static void complete_path(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
     const size_t n_before = path_begin(prompt);
     if (prompt->kind == ED_PROMPT_VI && !n_before) return; /* the word is a command, not a file name */
-    const char *name = prompt->text + n_before;
-    char typed[PATH_MAX], folder[PATH_MAX], common[256] = "";
-    const char *slash = memrchr(name, '/', prompt->at - n_before);
+    char name[sizeof prompt->text], typed[PATH_MAX], folder[PATH_MAX], common[256] = "";
+    const size_t n_name = read_typed_name(prompt, n_before, name);
+    const char *slash = memrchr(name, '/', n_name);
     size_t n_folder = slash ? (size_t)(slash + 1 - name) : 0, n_common = 0, n_found = 0;
     snprintf(typed, sizeof typed, "%.*s", n_folder ? (int)n_folder : 1, n_folder ? name : ".");
     ed_typed_path(typed, folder);
     const char *begin = name + n_folder;
-    size_t n_begin = prompt->at - n_before - n_folder;
+    size_t n_begin = n_name - n_folder;
     DIR *entries = opendir(folder);
     bool is_folder = false;
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         if (strncmp(entry->d_name, begin, n_begin) || (entry->d_name[0] == '.' && !n_begin)) continue;
+        if (has_control(entry->d_name)) continue;
         if (!n_found++) {
             snprintf(common, sizeof common, "%s", entry->d_name);
             n_common = strlen(common);
@@ -518,7 +575,8 @@ static void complete_path(ed *e)
         n_common = same;
     }
     if (entries) closedir(entries);
-    if (n_found && n_common > n_begin) insert(e, common + n_begin, n_common - n_begin);
+    const bool is_shell = is_for_shell(prompt->text, n_before);
+    if (n_found && n_common > n_begin) insert_name(e, common + n_begin, n_common - n_begin, is_shell);
     if (n_found == 1 && is_folder) insert(e, "/", 1);
     if (n_found > 1) ed_say(e, "%zu names match", n_found);
     if (!n_found) ed_complain(e, "no name matches");
