@@ -22,6 +22,7 @@ struct edit {
 struct edits {
     struct edit *list;
     size_t n, n_docs;
+    char word[256];   /* the word that is renamed; "" for other changes */
     const char *done; /* participle for messages, such as "renamed" */
     char why[300];    /* reason why no edit is made; "" if all can be made */
 };
@@ -71,6 +72,28 @@ static bool has_changed(const ed *e, const struct ed_doc *doc)
     return whit_buffer_is_modified(doc->buffer);
 }
 
+/* Reads the word at the cursor of the request. */
+static void read_renamed_word(const ed *e, char *word, size_t room)
+{
+    const whit_text *text = e->asked.doc->buffer->text;
+    const uint64_t size = whit_text_size(text);
+    uint64_t begin = e->asked.offset, end = begin;
+    while (begin && ed_is_word(whit_text_byte(text, begin - 1))) begin--;
+    while (end < size && ed_is_word(whit_text_byte(text, end))) end++;
+    if (end - begin < room) word[whit_text_read(text, begin, word, end - begin)] = 0;
+}
+
+/* Returns whether an edit fits a file that the server has read by itself, maybe before another program changed it: a
+ * renaming must replace the word. */
+static bool fits_file(const struct edits *edits, const struct ed_doc *doc, uint64_t begin, uint64_t end)
+{
+    char there[sizeof edits->word];
+    const size_t n = strlen(edits->word);
+    if (!n || doc->language.is_open) return true;
+    return end - begin == n && whit_text_read(doc->buffer->text, begin, there, n) == n &&
+        memcmp(there, edits->word, n) == 0;
+}
+
 /* Collects the edits of one file, which is opened if necessary. No text is changed yet. */
 static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
 {
@@ -107,7 +130,10 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
         }
         uint64_t begin = ed_server_offset(e->asked.server, text, json_object_get(range, "start"));
         uint64_t end = ed_server_offset(e->asked.server, text, json_object_get(range, "end"));
-        if (end < begin) refuse_edit(edits, "the language server's answer has an edit that ends before it begins", "");
+        if (end < begin)
+            refuse_edit(edits, "the language server's answer has an edit that ends before it begins", "");
+        else if (!fits_file(edits, doc, begin, end))
+            refuse_edit(edits, "this file has changed since the server read it: ", path);
         edits->list[edits->n] = (struct edit){doc, begin, end, edits->n, new_text};
         edits->n++;
     }
@@ -122,6 +148,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
         ed_complain(e, "not enough memory to %s", verb);
         return;
     }
+    if (!strcmp(verb, "rename")) read_renamed_word(e, edits.word, sizeof edits.word);
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *one = json_array_get(changes, i);
         list = json_object_get(one, "edits");
