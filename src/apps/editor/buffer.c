@@ -596,11 +596,26 @@ static void name_spare(const char *path, char spare[PATH_MAX + 16])
     for (int i = 1; i < 1000 && access(spare, F_OK) == 0; i++) snprintf(spare, PATH_MAX + 16, "%s.save-%d", path, i);
 }
 
+/* Fails if the name by which the file was opened leads to another file now, as when a link was changed. */
+static whit_status check_name(const whit_buffer *buffer, whit_error *error)
+{
+    struct stat about;
+    char *full = lstat(buffer->name, &about) == 0 ? whit_buffer_full_path(buffer->name) : NULL;
+    const bool is_another = full && strcmp(full, buffer->path) != 0;
+    free(full);
+    return is_another
+        ? whit_fail(error, WHIT_ERROR_ARGUMENT,
+                    "%s leads to another file now, so nothing was saved: save-as asks where the text belongs",
+                    buffer->name)
+        : WHIT_OK;
+}
+
 whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 {
     if (!buffer->path)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet: save-as gives it one");
     WHIT_TRY(must_be_decided(buffer, error));
+    WHIT_TRY(check_name(buffer, error));
     if (!force && whit_buffer_is_conflicting(buffer))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "%s was changed by another program and is not saved: save it alone to choose", buffer->name);
