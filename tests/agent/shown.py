@@ -318,6 +318,14 @@ for kind in ("terminal", "json", "editor"):
 later = [("write", {"path": "a.txt", "content": "A\n"}), ("run", {"command": "true"}), ("write", {"path": "a.txt", "content": "a\n"}),
          ("write", {"path": "b.txt", "content": "B\n"})]
 other = [("write", {"path": "a.txt", "content": "A\n"}), ("run", {"command": "true"}), ("agent", {"task": "Write b."})]
+# A command of which no question is asked, since it is too long, shows nothing.
+long_run = ("run", {"command": "true " + 5000 * "x"})
+project({"a.txt": b"a\n"})
+editor = Editor(WHIT, environment(), [message(None, [("write", {"path": "a.txt", "content": "A\n"}), long_run]), END], "--no-sandbox")
+editor.result("initialize", protocolVersion=1)
+editor.task(editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"], "x")
+wanted([len(asked["toolCall"]["content"]) for asked in editor.asked] == [1], f"a command that is too long: {editor.asked}")
+editor.end()
 for calls in ([message(None, later), END], [message(None, other), write("b.txt", "B\n"), END, END]):
     project({"a.txt": b"a\n", "b.txt": b"b\n"})
     editor = Editor(WHIT, environment(), calls, "--no-sandbox")

@@ -361,14 +361,18 @@ static bool is_agreed(const whit_tool_place *place, const char *begin, const cha
  * first. */
 static bool may_run_outside(const whit_tool_place *place, const char *line, whit_buf *result)
 {
+    static const char begin[] = "outside the sandbox it would run: ";
     whit_error error;
+    whit_buf reason = {0};
+    const bool is_asked = !place->is_alone && whit_tool_reason(&reason, begin, line);
+    whit_buf_free(&reason);
     whit_changes_settle(place->staged);
-    for (size_t i = 0; !place->is_alone && i < whit_changes_count(place->staged); i++)
+    for (size_t i = 0; is_asked && i < whit_changes_count(place->staged); i++)
         if (place->show(place->user, whit_changes_at(place->staged, i), &error) != WHIT_OK) {
             whit_buf_printf(result, "the command was not run: %s", error.message);
             return false;
         }
-    return is_agreed(place, "outside the sandbox it would run: ", line, "the command was not run", result);
+    return is_agreed(place, begin, line, "the command was not run", result);
 }
 
 static void tool_run(const whit_tool_place *place, const json_t *arguments, whit_buf *result)
