@@ -476,6 +476,10 @@ static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
     bool in_texts = status == WHIT_OK && n_open;
     if (status == WHIT_OK && (number || !n_open)) {
         status = whit_turns_open(a->project, NULL, &journal, &recovered, error);
+        if (status == WHIT_OK && recovered) {
+            snprintf(line, sizeof line, WHIT_TURNS_RECOVERED, recovered);
+            post_line(a, EVENT_NOTE, line);
+        }
         if (status == WHIT_OK)
             status = (redo ? whit_turns_redo : whit_turns_undo)(journal, &number, false, on_turned, a, error);
         whit_turns_close(journal);
