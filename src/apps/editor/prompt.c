@@ -505,8 +505,8 @@ static size_t read_typed_name(const struct ed_prompt *prompt, size_t begin, char
     return n;
 }
 
-/* Returns whether a part of vi's line before a file name may be a command of the shell: it has a '!' that does not force
- * another command (":w!"), or begins with :make. */
+/* Returns whether a part of vi's line before a file name may be a command of the shell: it has a '!' that does not
+ * force another command (":w!"), or begins with :make. */
 static bool is_for_shell(const char *line, size_t n)
 {
     const char *at = line + strspn(line, " \t:%$.,+-0123456789");
