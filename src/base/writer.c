@@ -186,6 +186,19 @@ static whit_status open_special(whit_writer *writer, const char *path, mode_t mo
     return status;
 }
 
+/* Takes from the new file the rights that the file which it will replace does not give to others, before it has any
+ * content: a file that was made private stays so. */
+static whit_status keep_private(const whit_writer *writer, whit_error *error)
+{
+    struct stat before, now;
+    if (stat(writer->path, &before) != 0 || fstat(writer->fd, &now) != 0) return WHIT_OK;
+    mode_t kept = before.st_mode | 0700;
+    if (before.st_gid != now.st_gid) kept &= (mode_t)~070;
+    const mode_t mode = now.st_mode & kept & 0777;
+    if (mode == (now.st_mode & 0777) || fchmod(writer->fd, mode) == 0) return WHIT_OK;
+    return whit_fail_errno(error, writer->path, "keep it from others");
+}
+
 static whit_status open_beside(whit_writer *writer, const char *path, whit_error *error)
 {
     char folder[PATH_MAX], name[PATH_MAX];
@@ -200,7 +213,11 @@ static whit_status open_beside(whit_writer *writer, const char *path, whit_error
     if (!writer->unnamed) writer->fd = create_named(writer->temporary + n, writer->temporary);
     if (writer->fd < 0) return whit_fail_errno(error, path, "create a temporary file beside it");
     writer->open = true;
-    return WHIT_OK;
+    const whit_status status = keep_private(writer, error);
+    if (status != WHIT_OK && !writer->unnamed) unlink(writer->temporary);
+    if (status != WHIT_OK) close(writer->fd);
+    writer->open = status == WHIT_OK;
+    return status;
 }
 
 whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer, whit_error *error)

@@ -191,13 +191,50 @@ static void names_are_looked_at_first(void **state)
     assert_int_equal(n_entries(), 0);
 }
 
+static unsigned mode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_mode & 0777;
+}
+
+/* A new file is as readable as the umask says, and a replaced one never more than before. */
+static void a_private_file_stays_private(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned before, after;
+    } modes[] = {{0600, 0600}, {0640, 0640}, {0644, 0644}, {0444, 0644}, {0666, 0644}, {0400, 0600}, {0000, 0600}};
+    whit_error error;
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("private"));
+    const mode_t mask = umask(022);
+    for (int round = 0; round < 2; round++) {
+        named_only = round == 1;
+        assert_ok(whit_write_file(path, "x", 1, &error), error);
+        assert_int_equal(mode_of(path), 0644);
+        for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+            whit_writer writer;
+            assert_int_equal(chmod(path, modes[i].before), 0);
+            assert_ok(whit_writer_open(path, NULL, &writer, &error), error);
+            if (named_only) assert_int_equal(mode_of(writer.temporary), modes[i].after);
+            assert_ok(whit_writer_append(&writer, "y", 1, &error), error);
+            assert_ok(whit_writer_commit(&writer, &error), error);
+            assert_int_equal(mode_of(path), modes[i].after);
+        }
+        unlink(path);
+    }
+    named_only = false;
+    umask(mask);
+    assert_int_equal(n_entries(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_are_followed),
-        cmocka_unit_test(devices_and_pipes_are_written_to),
-        cmocka_unit_test(killed_writers_leave_nothing),
-        cmocka_unit_test(names_are_looked_at_first),
+        cmocka_unit_test(links_are_followed),           cmocka_unit_test(devices_and_pipes_are_written_to),
+        cmocka_unit_test(killed_writers_leave_nothing), cmocka_unit_test(names_are_looked_at_first),
+        cmocka_unit_test(a_private_file_stays_private),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

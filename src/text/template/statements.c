@@ -129,7 +129,8 @@ static whit_status parse_signature(whit_parser *p, whit_signature *macro)
                 whit_datum_pool_grow(p->pool, macro->parameters, n * sizeof(void *), larger * sizeof(void *));
             macro->defaults =
                 whit_datum_pool_grow(p->pool, macro->defaults, n * sizeof(void *), larger * sizeof(void *));
-            if (!macro->parameters || !macro->defaults) return whit_fail_memory(p->error, "a macro", larger * sizeof(void *));
+            if (!macro->parameters || !macro->defaults)
+                return whit_fail_memory(p->error, "a macro", larger * sizeof(void *));
             capacity = larger;
         }
         WHIT_TRY(whit_parser_target_name(p, &macro->parameters[n]));
