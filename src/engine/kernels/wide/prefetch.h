@@ -16,9 +16,7 @@ static inline void prefetch_l1(const void *line)
     __builtin_prefetch(line, 0, 3);
 }
 /* Has an effect on x86 only, where the compiler moves the prefetches of several lines together. */
-static inline void prefetch_in_place(void)
-{
-}
+#define PREFETCH_IN_PLACE() ((void)0)
 /* Returns the distances for kernels that read one stream of weights for one token. */
 static inline prefetch_distances prefetch_one_stream(void)
 {

@@ -18,11 +18,9 @@ static inline void prefetch_l1(const void *line)
 {
     __asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)line));
 }
-/* Keeps the compiler from moving the prefetches of several lines together, which would be slower. */
-static inline void prefetch_in_place(void)
-{
-    __asm__ volatile("" ::: "memory");
-}
+/* Keeps the compiler from moving the prefetches of several lines together, which would be slower. A macro, because GCC
+ * 12 inlines and allocates registers otherwise with a function. */
+#define PREFETCH_IN_PLACE() __asm__ volatile("" ::: "memory")
 /* Returns the distances for kernels that read one stream of weights for one token. On Zen 4, which is AMD's family 19h
  * with AVX-512, two cores read 24 GB/s each if lines are prefetched 8 and 4 KB ahead, and 33 with 2 KB and 512 bytes.
  * Zen 5 was measured to need the longer distances; elsewhere nobody compared them. */
