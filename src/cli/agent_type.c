@@ -105,11 +105,21 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     cli_note("%s; its output is added to the next task (/clear drops it)", how);
 }
 
-/* Runs a line of shell in the project, without a sandbox, because the user has typed it. Otherwise the line may belong
- * to a pasted text, and the user is asked, without the lines after it. */
-static int run_line(struct cli_tasks *t, const char *line, bool is_typed)
+/* Returns whether a line that runs a command or changes files may do so. A line that the user has not typed may belong
+ * to a pasted text, so the user is asked, and the lines that wait after it are discarded. */
+static bool may_do(bool is_typed, const char *line)
 {
     whit_buf reason = {0};
+    const bool is_agreed = is_typed ||
+        (whit_tool_reason(&reason, "this line may have been pasted: ", line) &&
+         whit_light_agreed(whit_chars(&reason), 0, NULL));
+    whit_buf_free(&reason);
+    return is_agreed;
+}
+
+/* Runs a line of shell in the project, without a sandbox, because the user has typed it. */
+static int run_line(struct cli_tasks *t, const char *line)
+{
     whit_buf output = {0};
     char piece[4096];
     size_t n;
@@ -117,12 +127,6 @@ static int run_line(struct cli_tasks *t, const char *line, bool is_typed)
     if (!*line) {
         cli_note("!COMMAND runs a line of shell in the project");
         return CLI_OK;
-    }
-    if (!is_typed) {
-        const bool is_agreed = whit_tool_reason(&reason, "this line may have been pasted, and would run: ", line) &&
-            whit_light_agreed(whit_chars(&reason), 0, NULL);
-        whit_buf_free(&reason);
-        if (!is_agreed) return CLI_OK;
     }
     FILE *run = whit_shell_open(t->project, line);
     if (!run) return cli_fail(t->call, CLI_IO, "the command cannot be run: %s", strerror(errno));
@@ -364,13 +368,15 @@ static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool is_ty
     const char *argument = line + n_name + strspn(line + n_name, " \t");
     while (i < N_COMMANDS && !(strlen(commands[i].name) == n_name && strncmp(commands[i].name, line, n_name) == 0)) i++;
     if (i < N_COMMANDS && (commands[i].run || !*argument)) {
+        const bool changes_files = commands[i].run == do_undo || commands[i].run == do_redo;
+        if (changes_files && is_person && !may_do(is_typed, line)) return CLI_OK;
         *over = !commands[i].run;
         return *over ? CLI_OK : commands[i].run(t, argument);
     }
     if (*line == '!' && !is_person)
         return cli_fail(t->call, CLI_USAGE,
                         "!COMMAND works at a terminal only: other input gives tasks and runs no commands");
-    if (*line == '!') return run_line(t, line + 1, is_typed);
+    if (*line == '!') return may_do(is_typed, line) ? run_line(t, line + 1) : CLI_OK;
     if (*line == '/') {
         char hint[120];
         line[n_name] = 0;

@@ -274,9 +274,13 @@ for answer, keys, terminal in (("n", [("agent>", "wait\n"), ("trying again", "se
                                ("y", [("agent>", "!touch ran\nend\n")], "dumb")):
     project()
     answers = [busy, END, END] if terminal == "xterm" else [END, END]
-    status, seen, e = at(answers, [*keys, ("touch ran. Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM=terminal)
+    status, seen, e = at(answers, [*keys, ("!touch ran. Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM=terminal)
     wanted(os.path.exists("p/ran") == (answer == "y") and "may have been pasted" in seen and "end\n" not in [r["messages"][-1]["content"] for r in e.requests],
            f"a pasted command ({terminal}): {seen}")
+project()
+status, seen, e = at([message(None, [("write", {"path": "src/a.c", "content": "int b;\n"})]), END, END],
+                     [("agent>", "write\n"), ("[y/N", "y\n"), ("agent>", "see\n/undo\nend\n"), ("/undo. Do it? [y/N", "n\n"), ("agent>", "/bye\n")], TERM="dumb")
+wanted(open("p/src/a.c").read() == "int b;\n", f"a pasted /undo: {seen}")
 project()
 done, e = script([END], "fix this:\n!touch ran\nend\n")
 wanted(done.returncode == 2 and "at a terminal" in done.stderr and not os.path.exists("p/ran"), f"a piped command: {done}")
