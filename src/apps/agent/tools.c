@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define ENTRIES_MAX   2000
 #define FOLDERS_DEEP  24
