@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #define ARGUMENT_BYTES_MAX 256 /* maximum number of bytes of a call's first argument in which a module is searched */
-#define PROGRAM_BYTES_MAX  400 /* maximum number of bytes of the first line in which an interpreter's name is searched */
+#define PROGRAM_BYTES_MAX  400 /* maximum number of bytes of a first line in which an interpreter's name is searched */
 
 /* ---- languages --------------------------------------------------------------------------------- */
 

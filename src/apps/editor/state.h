@@ -88,8 +88,8 @@ void ed_complain_error(ed *e, const whit_error *error);
 void ed_complain_read_only(ed *e);
 void ed_place(ed *e, uint64_t line, uint64_t column); /* line and column are counted from 1 */
 /* Replaces the current buffer's text by the content of its file. This can be undone, except in mapped files and
- * read-only texts. The cursor keeps its line and column. In a very long line, or while the lines are not counted yet, it
- * keeps its offset in the text. */
+ * read-only texts. The cursor keeps its line and column. In a very long line, or while the lines are not counted yet,
+ * it keeps its offset in the text. */
 bool ed_read_again(ed *e);
 void ed_jump_push(ed *e);
 void ed_run(ed *e, int command);

@@ -96,7 +96,8 @@ typedef struct whit_server_options {
 
 /* Serves until *stop is 1, the drain is over and running requests have ended, or until *stop is 2. If *reload becomes
  * not 0, reads replaced files of keys and models. `ready` is called when connections are accepted: with the address,
- * and the maximum number of bytes that the first model needs for its file, its draft model and adapters, all slots and the session that computes embeddings. */
+ * and the maximum number of bytes that the first model needs for its file, its draft model and adapters, all slots and
+ * the session that computes embeddings. */
 whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error);

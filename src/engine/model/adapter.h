@@ -34,8 +34,8 @@ whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *
 /* Returns pair i < n_pairs, in the order of names. */
 whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i);
 
-/* Returns whether adapters may change this matrix: matrices of layers may be changed; embedding, head and the matrices of
- * experts may not. */
+/* Returns whether adapters may change this matrix: matrices of layers may be changed; embedding, head and the matrices
+ * of experts may not. */
 bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *type);
 
 /* Holds the pairs of an adapter, indexed by the model's tensors. */

@@ -48,8 +48,8 @@ bool whit_pattern_count(const uint8_t *text, size_t n_bytes, size_t *at, uint32_
  * JSON string: characters that must be escaped there are accepted in their escaped form. */
 uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_json, whit_automaton *graph,
                            uint32_t next);
-/* Computes bounds of the number of code points of a text; *max is WHIT_AUTOMATON_UNBOUNDED if there is no limit. They are
- * exact, except that lookaheads are counted as if they always matched, and a rule as any text. */
+/* Computes bounds of the number of code points of a text; *max is WHIT_AUTOMATON_UNBOUNDED if there is no limit. They
+ * are exact, except that lookaheads are counted as if they always matched, and a rule as any text. */
 void whit_pattern_length(const whit_pattern *syntax, uint32_t node, uint32_t *min, uint32_t *max);
 
 /* Accepts one character of a JSON string, whose code point is in the sorted ranges. It is escaped only if necessary. */
