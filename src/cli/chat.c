@@ -247,7 +247,8 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
 }
 
 /* Gives the model a result for each call of its last answer. If answer_call returns false, this and the remaining calls
- * count as refused, and the function returns false. It also returns false after an error. */
+ * count as refused, and so do those after a call during which the person has pressed Ctrl-C; the function then returns
+ * false. It also returns false after an error. */
 static bool answer_calls(cli_chat *chat)
 {
     whit_conversation *conversation = chat->talk.conversation;
@@ -256,6 +257,10 @@ static bool answer_calls(cli_chat *chat)
     while ((call = whit_conversation_next_call(conversation)) != NULL) {
         whit_buf result = {0};
         whit_error error;
+        if (is_going && *cli_cancelled()) {
+            interrupted(chat);
+            is_going = false;
+        }
         is_going = is_going && answer_call(chat, call, &result);
         if (!is_going) {
             result.size_bytes = 0;

@@ -117,6 +117,42 @@ printf '{"mcp": {"s": {"command": ["python3", "server.py"], "allow": "green"}}}'
 script 0 'x\n' --mcp --grammar add.gbnf
 [ "$(grep -c '^sum 42$' out)" -gt 10 ] && grep -q '20 answers in a row' err || complain "a tool that may run: $(cat out err)"
 
+# ---- Ctrl-C during a call: the calls after it are not made
+cat >slow.py <<'END'
+import json, sys, time
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m: continue
+    if m["method"] == "initialize": r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    elif m["method"] == "tools/list": r = {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
+    else:
+        open("called", "a").write("%d\n" % m["params"]["arguments"]["a"])
+        time.sleep(1)
+        r = {"content": [{"type": "text", "text": "done"}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+END
+cat >two.gbnf <<'END'
+call ::= "<tool_call>\n{\"name\": \"mcp__s__add\", \"arguments\": {\"a\": 1}}\n</tool_call>"
+root ::= call "\n" call
+END
+sed -i 's/server.py/slow.py/' config/whit/agent.json
+rm -f called
+python3 - <<'END' || complain "calls after Ctrl-C: $(cat called)"
+import os, shlex, signal, subprocess, time
+chat = subprocess.Popen(shlex.split(os.environ["WHIT"]) + "chat -m model.ndf -c 4096 -s 1 -n 300 --mcp --grammar two.gbnf".split(),
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+chat.stdin.write(b"x\n")
+chat.stdin.flush()
+for _ in range(600):
+    if os.path.exists("called"): break
+    time.sleep(0.1)
+chat.send_signal(signal.SIGINT)
+out, _ = chat.communicate(timeout=60)
+time.sleep(1.5) # a second call would be in the server's pipe
+assert open("called").read() == "1\n" and out.count(b"calls mcp__s__add") == 1, out
+END
+printf '{"mcp": {"s": {"command": ["python3", "server.py"]}}}' >config/whit/agent.json
+
 # ---- output to a file: what is asked about is shown at the terminal, or not done
 if has_terminals; then
     rm -f seen

@@ -158,6 +158,10 @@ json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int
 {
     const uint64_t begin = whit_now_ns();
     int64_t id, left;
+    if (whit_flag_is_set(rpc->cancel)) { /* nothing more is asked for after a cancellation */
+        json_decref(params);
+        return NULL;
+    }
     if (!whit_rpc_ask(rpc, method, params, &id)) return NULL;
     while ((left = milliseconds_left(begin, timeout_ms)) > 0) {
         json_t *message;
