@@ -158,7 +158,7 @@ json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int
 {
     const uint64_t begin = whit_now_ns();
     int64_t id, left;
-    if (whit_flag_is_set(rpc->cancel)) { /* nothing more is asked for after a cancellation */
+    if (whit_flag_is_set(rpc->cancel)) { /* no request is sent after a cancellation */
         json_decref(params);
         return NULL;
     }
