@@ -800,6 +800,8 @@ static const struct row as_vim[] = {
      "<p class=\"a\"><b>bold</b> t</p>\nx = 'q' + `k` <y>\n-5 x1|1 0x1f 007\n"},
     {marks, "jjf0l\001",
      "<p class=\"a\"><b>bold</b> t</p>\nx = 'q' + `k` <y>\n-5 x10 0x2|0 007\n"},
+    {marks, "jj11l\001",
+     "<p class=\"a\"><b>bold</b> t</p>\nx = 'q' + `k` <y>\n-5 x10 0x1f 00|8\n"},
     {marks, "jj$\001",
      "<p class=\"a\"><b>bold</b> t</p>\nx = 'q' + `k` <y>\n-5 x10 0x1f 00|8\n"},
     {marks, "jj$\030",

@@ -284,12 +284,14 @@ void ed_vi_change_number(ed *e, struct ed_vi_call call)
     bool hex = false, minus = false;
     char text[72];
     uint64_t begin = at, from;
-    while (begin > line && isxdigit(whit_layout_byte(layout, begin - 1))) begin--;
+    const int here = at < end ? whit_layout_byte(layout, at) : ' ';
+    const bool is_inside = isxdigit(here) || (here | 32) == 'x';
+    while (is_inside && begin > line && isxdigit(whit_layout_byte(layout, begin - 1))) begin--;
     for (from = begin; from < end; from++) /* find a number 0x... that ends at or after the cursor */
         if (whit_layout_byte(layout, from) == '0' && (whit_layout_byte(layout, from + 1) | 32) == 'x' &&
             isxdigit(whit_layout_byte(layout, from + 2)))
             break;
-    if (begin >= line + 2 && (whit_layout_byte(layout, begin - 1) | 32) == 'x' &&
+    if (isxdigit(here) && begin >= line + 2 && (whit_layout_byte(layout, begin - 1) | 32) == 'x' &&
         whit_layout_byte(layout, begin - 2) == '0')
         from = begin - 2;
     for (begin = at;

@@ -484,7 +484,7 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
     e.table = whit_gguf_find_architecture(architecture, strlen(architecture));
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (source->tensors[i].type.n_cols > e.max_cols) e.max_cols = source->tensors[i].type.n_cols;
-    /* upper bound of the bytes of an encoded row of any type */
+    /* upper bound of the bytes of a row: encoded in any type, or as codes, fields or values */
     size_t n_tensors = source->n_tensors, row_bytes = (e.max_cols + 256) * 4;
     e.targets = whit_zalloc_array(a, n_tensors, sizeof *e.targets);
     e.codes = whit_zalloc(a, row_bytes);

@@ -19,7 +19,8 @@ void whit_residency_close(whit_residency *residency); /* accepts NULL */
 /* Reports that the router of a layer has chosen the experts `experts` (n). One thread at a time may call it; it
  * allocates nothing. */
 void whit_residency_want(whit_residency *residency, uint32_t layer, const uint32_t *experts, uint32_t n);
-/* Returns the counts of the residency; their struct_bytes is 0. */
+/* Returns the limit, the bytes of experts in memory and in all, and how many experts were prefetched and released since
+ * whit_residency_open (whit/experts.h). struct_bytes is 0: a caller that passes the struct on sets it. */
 const whit_expert_counts *whit_residency_counts(const whit_residency *residency);
 
 #endif
