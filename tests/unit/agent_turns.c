@@ -76,6 +76,39 @@ static whit_change change(const char *path, const char *before, const char *afte
                          .after_bytes = after ? strlen(after) : 0};
 }
 
+static size_t watched_bytes;
+static mode_t watched_mode;
+
+/* Also notes who may read a file of watched_bytes bytes that has one name when it is flushed. */
+int fsync(int fd)
+{
+    struct stat about;
+    if (fstat(fd, &about) == 0 && about.st_nlink == 1 && (size_t)about.st_size == watched_bytes)
+        watched_mode |= about.st_mode & 07777;
+    return fdatasync(fd);
+}
+
+/* The complete copy beside a file that is overwritten in place is as private as the file. */
+static void a_copy_is_private(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    char path[1024], other[1024];
+    put("linked", "old");
+    snprintf(path, sizeof path, "%s/linked", project);
+    snprintf(other, sizeof other, "%s/other", project);
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(link(path, other), 0);
+    whit_turns *journal = open_journal(NULL);
+    const whit_change one = change("linked", "old", "a text of a length of its own");
+    watched_bytes = one.after_bytes;
+    assert_ok(whit_turns_write(journal, &one, 1, "x", &error), error);
+    assert_int_equal(watched_mode, 0600);
+    watched_bytes = 0;
+    whit_turns_close(journal);
+}
+
 /* Owner, group, mode, attributes, access control list and hard links of a file must survive a turn and its undo. */
 static void a_file_keeps_all_but_its_content(void **state)
 {
@@ -713,6 +746,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_go_back_and_forth),
         cmocka_unit_test(a_file_keeps_all_but_its_content),
+        cmocka_unit_test(a_copy_is_private),
         cmocka_unit_test(a_write_in_place_is_taken_back),
         cmocka_unit_test(a_turn_stays_in_its_folder),
         cmocka_unit_test(a_save_between_look_and_write_stays),

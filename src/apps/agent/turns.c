@@ -148,14 +148,17 @@ static whit_status has_changed(const whit_change *change, uint32_t of, whit_erro
                      "%s: has changed since it was read; nothing is written: look at it again", change->path);
 }
 
-/* Creates the temporary file of a file to be written. */
-static whit_status open_beside(const char *full, char beside[PATH_MAX], bool after, int *fd, whit_error *error)
+/* Creates the temporary file of a file to be written. is_private: only the owner may read it until it has its own
+ * permissions. */
+static whit_status open_beside(const char *full, char beside[PATH_MAX], bool after, bool is_private, int *fd,
+                               whit_error *error)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    *fd = open(beside, flags, 0666);
+    const mode_t mode = is_private ? 0600 : 0666;
+    *fd = open(beside, flags, mode);
     /* A temporary file that a crash left is removed when its turn is undone. If one exists before a turn, it belongs to
      * the person, and the write fails. */
-    if (*fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) *fd = open(beside, flags, 0666);
+    if (*fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) *fd = open(beside, flags, mode);
     if (*fd < 0 && errno == EEXIST)
         return whit_fail(
             error, WHIT_ERROR_IO,
@@ -188,7 +191,7 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
         if (done == WHIT_EXCHANGE_FAILED) return whit_fail_errno(error, full, "remove");
         return done == WHIT_EXCHANGE_DONE ? WHIT_OK : has_changed(change, of, error);
     }
-    WHIT_TRY(open_beside(full, beside, after, &fd, error));
+    WHIT_TRY(open_beside(full, beside, after, expected->exists || change->mode, &fd, error));
     const char *text = after ? change->after : change->before;
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int old = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
