@@ -4,6 +4,7 @@
 #include "base/phrase.h"
 #include "editor/state.h"
 #include "base/items.h"
+#include "base/plain.h"
 
 #include "code/walk.h"
 
@@ -56,6 +57,14 @@ static size_t find_open(const struct ed_files *files, const char *folder, size_t
     return i;
 }
 
+/* Appends a row of the tree. A line feed in a name is shown as a mark, so that every path has one row. */
+static void add_row(whit_buf *text, int depth, const char *sign, const char *name, size_t n)
+{
+    whit_buf_printf(text, "%*s%s ", 2 * depth, "", sign);
+    whit_plain_show(name, n, WHIT_PLAIN_NAME, text);
+    whit_buf_append_str(text, "\n");
+}
+
 /* Writes the tree of files. `lines` gets the path of each row, with a final slash for a folder. */
 static void write_tree(ed *e)
 {
@@ -72,12 +81,13 @@ static void write_tree(ed *e)
             hidden = !is_open;
             if (!strncmp(before, path, n)) continue; /* the folder already has a row */
             while (from && path[from - 1] != '/') from--;
-            whit_buf_printf(&text, "%*s%s %.*s\n", 2 * depth, "", is_open ? "v" : ">", (int)(n - from), path + from);
+            add_row(&text, depth, is_open ? "v" : ">", path + from, n - from);
             add_to(&files->lines, &files->n_lines, path, n);
         }
         if (hidden) continue;
         const char *name = strrchr(path, '/');
-        whit_buf_printf(&text, "%*s  %s\n", 2 * depth, "", name ? name + 1 : path);
+        name = name ? name + 1 : path;
+        add_row(&text, depth, " ", name, strlen(name));
         add_to(&files->lines, &files->n_lines, path, strlen(path));
     }
     ed_pad_clear(files->doc);
