@@ -79,14 +79,14 @@ whit logits -m model --family endless.ndl --tokens ids -o nothing.f32 >out 2>err
 grep -q 'endless.ndl:1:1: stopped after' err || complain "endless: $(cat err)"
 expect 5 whit logits -m model --family nowhere.ndl --tokens ids -o nothing.f32
 
-# The server reads a program in its binary form, too.
+# The server reads a program from its frame, too.
 if grep -q 'WHIT_HAVE_MICROHTTPD *1' "$BUILD/generated/whit_config.h"; then
     tiny tiny.gguf 1 chat
     cp "$SOURCE/src/engine/model/families/decoder.ndl" .
-    expect 0 whit exec decoder.ndl --binary decoder.ndlp
+    expect 0 whit exec decoder.ndl --binary decoder.ndf
     rm -f socket
     # shellcheck disable=SC2086
-    ${EMULATOR:-} "$WHIT" serve -m tiny.gguf --family decoder.ndlp --socket socket --no-sandbox >out 2>err &
+    ${EMULATOR:-} "$WHIT" serve -m tiny.gguf --family decoder.ndf --socket socket --no-sandbox >out 2>err &
     server=$!
     for _ in $(seq 300); do [ -S socket ] || ! kill -0 $server 2>/dev/null && break; sleep 0.1; done
     [ -S socket ] || complain "the server does not start: $(cat err)"
