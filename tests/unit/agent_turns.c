@@ -163,13 +163,16 @@ static void a_write_in_place_is_taken_back(void **state)
     begin();
     whit_error error;
     char path[1024], other[1024];
+    put("first", "old");
     put("linked", "the old text");
     snprintf(path, sizeof path, "%s/linked", project);
     snprintf(other, sizeof other, "%s/other", project);
     assert_int_equal(link(path, other), 0);
     whit_turns *journal = open_journal(NULL);
-    whit_change one = change("linked", "the old text", "the new text, longer");
-    assert_ok(whit_turns_write(journal, &one, 1, "x", &error), error);
+    /* the file before it in the turn has the same folder, and so the same name of its temporary file */
+    const whit_change both[] = {change("first", "old", "new"),
+                                change("linked", "the old text", "the new text, longer")};
+    assert_ok(whit_turns_write(journal, both, 2, "x", &error), error);
     whit_turns_close(journal);
     /* state after a crash: no end frame, the file half old and half new, the copy complete */
     glob_t found;
@@ -188,6 +191,7 @@ static void a_write_in_place_is_taken_back(void **state)
     whit_turns_close(open_journal(&recovered));
     assert_string_equal(get("linked"), "the old text");
     assert_string_equal(get("other"), "the old text");
+    assert_string_equal(get("first"), "old");
     assert_int_equal(recovered, 1);
 }
 
@@ -255,6 +259,11 @@ static void end_here(void)
     _exit(9);
 }
 
+static void end_at_next(void)
+{
+    before_rename = end_here;
+}
+
 /* A file that is saved after the last look at it, and before it is replaced, created or removed, stays. */
 static void a_save_between_look_and_write_stays(void **state)
 {
@@ -311,22 +320,25 @@ static void an_edit_after_a_crash_stays(void **state)
     uint32_t recovered;
     put("a", "old a");
     put("b", "old b");
-    const whit_change both[] = {change("b", "old b", "new b"), change("a", "old a", "new a")};
+    const whit_change turns[][2] = {{change("b", "old b", "new b"), change("a", "old a", "new a")},
+                                    {change("made", NULL, "made"), change("a", "old a", "new a")}};
     for (int edited = 0; edited < 2; edited++) {
         pid_t child = fork();
         if (child == 0) {
             whit_turns *journal = open_journal(NULL);
-            before_rename = end_here;
-            (void)whit_turns_write(journal, both + edited, 2 - (size_t)edited, NULL, &error);
+            before_rename = edited ? end_at_next : end_here;
+            (void)whit_turns_write(journal, turns[edited], 2, NULL, &error);
             _exit(0);
         }
         assert_int_equal(waitpid(child, &how, 0), child);
         assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 9);
+        assert_string_equal(get("made"), edited ? "made" : "");
         if (edited) put("a", "new by hand");
         whit_turns *journal = open_journal(&recovered);
         assert_int_equal(recovered, 1);
         assert_string_equal(get("a"), edited ? "new by hand" : "old a");
         assert_string_equal(get("b"), "old b");
+        assert_string_equal(get("made"), "");
         assert_string_equal(get(".whit-turn~"), "");
         const whit_change other = change("c", NULL, "new c");
         assert_int_equal(whit_turns_write(journal, &other, 1, NULL, &error), WHIT_ERROR_ARGUMENT);

@@ -148,6 +148,17 @@ static whit_status has_changed(const whit_change *change, uint32_t of, whit_erro
                      "%s: has changed since it was read; nothing is written: look at it again", change->path);
 }
 
+/* Makes sure that the name of a temporary file is free. A temporary file that a crash left is removed when its turn is
+ * undone. If one exists before a turn, it belongs to the person, and the write fails. */
+static whit_status free_name(const char *beside, bool after, whit_error *error)
+{
+    struct stat about;
+    if (lstat(beside, &about) != 0 || (!after && unlink(beside) == 0)) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_IO,
+                     "%s: a temporary file of this name must be created, but the name is taken: move that file away",
+                     beside);
+}
+
 /* Creates the temporary file of a file to be written. is_private: only the owner may read it until it has its own
  * permissions. */
 static whit_status open_beside(const char *full, char beside[PATH_MAX], bool after, bool is_private, int *fd,
@@ -155,14 +166,8 @@ static whit_status open_beside(const char *full, char beside[PATH_MAX], bool aft
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const mode_t mode = is_private ? 0600 : 0666;
+    WHIT_TRY(free_name(beside, after, error));
     *fd = open(beside, flags, mode);
-    /* A temporary file that a crash left is removed when its turn is undone. If one exists before a turn, it belongs to
-     * the person, and the write fails. */
-    if (*fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) *fd = open(beside, flags, mode);
-    if (*fd < 0 && errno == EEXIST)
-        return whit_fail(
-            error, WHIT_ERROR_IO,
-            "%s: a temporary file of this name must be created, but the name is taken: move that file away", beside);
     return *fd < 0 ? whit_fail_errno(error, full, "create a file beside it") : WHIT_OK;
 }
 
@@ -177,6 +182,7 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
     char full[PATH_MAX], beside[PATH_MAX];
     const bool exists = after ? change->is : change->was;
     whit_exchanged done;
+    whit_error ignored;
     int fd;
     if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
@@ -187,6 +193,7 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
         return whit_fail(error, WHIT_ERROR_IO, "%s: the path is longer than %zu bytes, the limit", full,
                          PATH_MAX - sizeof BESIDE);
     if (!exists) {
+        WHIT_TRY(free_name(beside, after, error));
         done = whit_exchange_remove(beside, full, expected);
         if (done == WHIT_EXCHANGE_FAILED) return whit_fail_errno(error, full, "remove");
         return done == WHIT_EXCHANGE_DONE ? WHIT_OK : has_changed(change, of, error);
@@ -204,9 +211,10 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
     whit_status status = ok ? WHIT_OK : whit_fail_errno(error, full, "write");
     if (ok && in_place && !whit_exchange_is(full, expected))
         status = has_changed(change, of, error);
-    else if (ok && in_place)
+    else if (ok && in_place) {
         status = whit_write_over(full, text, n_bytes, error);
-    else if (ok) {
+        if (status != WHIT_OK) (void)whit_write_over(full, expected->text, expected->n_bytes, &ignored);
+    } else if (ok) {
         done = whit_exchange_put(beside, full, expected);
         if (done == WHIT_EXCHANGE_FAILED) status = whit_fail_errno(error, full, "write");
         if (done == WHIT_EXCHANGE_OTHER) status = has_changed(change, of, error);
@@ -215,17 +223,18 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
     return status;
 }
 
-/* Returns whether the content is what is left of a file that was overwritten in place and not to its end: each of its
- * bytes is that of one of the two sides, or zero beyond the end of the old one. A file that somebody has changed since
- * has other bytes. */
+/* Returns whether the content is what is left of a file that was overwritten in place, by its turn or by the turn's
+ * recovery, and not to its end: each of its bytes is that of one of the two sides, or zero beyond the end of the shorter
+ * one. A file that somebody has changed since has other bytes. */
 static bool is_mixture(const whit_change *c, const whit_buf *content)
 {
-    const size_t longer = c->before_bytes > c->after_bytes ? c->before_bytes : c->after_bytes;
+    const bool grows = c->after_bytes > c->before_bytes;
+    const size_t longer = grows ? c->after_bytes : c->before_bytes, shorter = grows ? c->before_bytes : c->after_bytes;
     if (content->size_bytes < c->before_bytes || content->size_bytes > longer) return false;
     for (size_t i = 0; i < content->size_bytes; i++) {
         const char byte = (char)content->data[i];
-        const bool is_old = i < c->before_bytes ? byte == c->before[i] : !byte;
-        if (!is_old && !(i < c->after_bytes && byte == c->after[i])) return false;
+        const bool is_old = i < c->before_bytes && byte == c->before[i], is_reserved = i >= shorter && !byte;
+        if (!is_old && !is_reserved && !(i < c->after_bytes && byte == c->after[i])) return false;
     }
     return true;
 }
@@ -236,13 +245,14 @@ static bool was_cut_off(const whit_turns *journal, const whit_change *change, wh
 {
     char full[PATH_MAX], beside[PATH_MAX];
     whit_error ignored;
-    const whit_expected whole = {true, change->after, change->after_bytes};
+    const whit_expected after = {true, change->after, change->after_bytes},
+                        before = {true, change->before, change->before_bytes};
     struct stat about;
     return change->was && change->is &&
         whit_project_resolve(journal->project, change->path, full, NULL, &ignored) == WHIT_OK &&
-        name_beside(full, beside) && whit_exchange_is(beside, &whole) && lstat(full, &about) == 0 &&
-        S_ISREG(about.st_mode) && whit_read_file(full, WHIT_PROJECT_FILE_BYTES, content, &ignored) == WHIT_OK &&
-        is_mixture(change, content);
+        name_beside(full, beside) && (whit_exchange_is(beside, &after) || whit_exchange_is(beside, &before)) &&
+        lstat(full, &about) == 0 && S_ISREG(about.st_mode) &&
+        whit_read_file(full, WHIT_PROJECT_FILE_BYTES, content, &ignored) == WHIT_OK && is_mixture(change, content);
 }
 
 static whit_status flush_file(const whit_turns *journal, const char *path, whit_error *error)
@@ -510,17 +520,17 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
     return status == WHIT_ERROR_ARGUMENT ? WHIT_OK : status; /* the file has changed since */
 }
 
-/* Rolls back a turn that has no end frame: each file with the turn's new content gets its old content again. */
+/* Rolls back a turn that has no end frame: each file with the turn's new content gets its old content again, the last
+ * one first. It may be a mixture, whose complete copy has the name of the temporary files of its folder. */
 static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *error)
 {
     loaded l;
     whit_status status = load_turn(journal, frame, true, &l, error);
     const whit_change *changes = WHIT_ITEMS(const whit_change, &l.changes);
+    for (uint32_t i = l.head.n_changes; status == WHIT_OK && i-- > 0;) status = take_back(journal, &changes[i], error);
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         char full[PATH_MAX], beside[PATH_MAX];
-        status = take_back(journal, &changes[i], error);
-        if (status == WHIT_OK &&
-            whit_project_resolve(journal->project, changes[i].path, full, NULL, error) == WHIT_OK &&
+        if (whit_project_resolve(journal->project, changes[i].path, full, NULL, error) == WHIT_OK &&
             name_beside(full, beside))
             unlink(beside);
     }
