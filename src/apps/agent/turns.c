@@ -229,7 +229,8 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
 static bool is_mixture(const whit_change *c, const whit_buf *content)
 {
     const bool grows = c->after_bytes > c->before_bytes;
-    const size_t longer = grows ? c->after_bytes : c->before_bytes, shorter = grows ? c->before_bytes : c->after_bytes;
+    const size_t longer = grows ? c->after_bytes : c->before_bytes;
+    const size_t shorter = grows ? c->before_bytes : c->after_bytes;
     if (content->size_bytes < c->before_bytes || content->size_bytes > longer) return false;
     for (size_t i = 0; i < content->size_bytes; i++) {
         const char byte = (char)content->data[i];
