@@ -299,6 +299,7 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
         else if (access(buffer->path, F_OK))
             label = "removed by another program: o write it again, Esc cancel";
         ed_prompt_open(e, ED_PROMPT_CONFLICT, label, "");
+        whit_file_identify(buffer->path, &e->prompt.there);
         return;
     }
     tidy(doc);

@@ -367,6 +367,7 @@ static void answer_letter(ed *e, uint32_t letter)
     ed_prompt_kind kind = e->prompt.kind;
     struct ed_doc *doc = e->window->doc;
     char path[sizeof e->prompt.text];
+    whit_file_identity now;
     bool is_same;
     switch (kind) {
     case ED_PROMPT_REPLACING:
@@ -398,8 +399,10 @@ static void answer_letter(ed *e, uint32_t letter)
         break;
     case ED_PROMPT_CONFLICT:
         if (letter == 'o') {
+            whit_file_identify(doc->buffer->path, &now);
+            is_same = whit_file_same(&now, &e->prompt.there); /* otherwise asks about the file as it is now */
             ed_prompt_close(e);
-            ed_save(e, doc, true);
+            ed_save(e, doc, is_same);
             if (e->quitting && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
         } else if (letter == 'r' && access(doc->buffer->path, F_OK) == 0) {
             ed_prompt_close(e);
