@@ -15,6 +15,11 @@ struct ed_panel {
      * opened; shown: number of hunks that were appended to the panel's text */
     size_t n_hunks, at, asked, shown;
     uint64_t from; /* offset in the panel's text at which hunk `at`, or the reason before it, begins */
+    /* The text of the open question begins at this offset, and was shown in a window of this size. asks_all: it is the
+     * question about all hunks that follow. */
+    uint64_t shown_from;
+    int shown_columns, shown_rows;
+    bool asks_all;
     uint8_t *taken;
     char question[200]; /* question that waits for an answer; "": no question */
     /* document of the last request about a selection; a rewrite replaces `range` in it if it still has `version` */
@@ -31,6 +36,10 @@ void ed_rewrite_as(ed *e, const char *text);
 whit_panel_wish ed_panel_wish(const ed *e);
 bool ed_panel_waits(const ed *e); /* returns whether the agent waits for decisions about hunks or for an answer */
 void ed_panel_answer(ed *e, uint32_t letter);
+/* Shows a question's change from its beginning again if the size of its window has changed. */
+void ed_panel_fit(ed *e);
+/* Writes the question about a change, which says whether a part of the change is below the window. */
+void ed_panel_label(ed *e);
 void ed_panel_scroll(ed *e, whit_key key);
 void ed_panel_reply(ed *e, const char *text); /* text NULL: the person declines to answer */
 void ed_panel_forget(ed *e, const struct ed_doc *doc);

@@ -337,7 +337,9 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
     ed_windows_layout(e);
     if (e->docs->next) draw_tabs(e, screen);
     ed_compare_scroll(e);
+    ed_panel_fit(e);
     draw_window(e, e->root, screen);
+    ed_panel_label(e);
     int y = screen->n_rows - 1;
     const struct ed_prompt *prompt = &e->prompt;
     if (!prompt->kind) {

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define WIDE_COLUMNS   100 /* number of columns from which on the panel is beside the text */
-#define NARROW_COLUMNS 8   /* number of columns up to which nobody can read a change */
+/* number of columns up to which nobody can read a change, nor "more below" in its question */
+#define NARROW_COLUMNS 10
 
 /* ---- the panel's text ---------------------------------------------------------------------------------- */
 
@@ -96,23 +97,35 @@ static void append_hunk(ed *e, size_t i)
     if (panel->shown <= i) panel->shown = i + 1;
 }
 
-/* Scrolls the panel so that the text from this offset on is visible, beginning with its first line. Returns whether a
- * part of it is below the window. */
-static bool show_from(ed *e, uint64_t from)
+/* Returns the beginning of the first row below the current window, UINT64_MAX if the text ends in it. */
+static uint64_t row_below(ed *e)
 {
-    ed_window_follow(e, e->window); /* computes the width at which a new window wraps lines */
-    whit_layout *layout = ed_layout(e);
-    const int n_rows = e->window->n_rows - 1; /* the last row is the status line */
-    int n_shown = 0;
-    uint64_t below = from; /* beginning of the first row below the window */
-    for (uint64_t row = from; row != UINT64_MAX && n_shown <= n_rows + 1; n_shown++) {
-        if (n_shown == n_rows) below = row;
-        row = whit_layout_next_row(layout, row);
-    }
-    if (n_shown > n_rows) ed_cursor(e)->offset = from;
-    e->window->moved_away = n_shown > n_rows; /* keep the window at the beginning of the text */
-    e->window->top = from;
-    return n_shown > n_rows && below < whit_text_size(layout->text);
+    uint64_t row = e->window->top;
+    for (int n = e->window->n_rows - 1; n > 0 && row != UINT64_MAX; n--) /* the last row is the status line */
+        row = whit_layout_next_row(ed_layout(e), row);
+    return row;
+}
+
+/* Scrolls the panel so that the text from this offset on is visible, beginning with its first line. */
+static void show_from(ed *e, uint64_t from)
+{
+    struct ed_panel *panel = &e->panel;
+    struct ed_window *window = e->window;
+    ed_window_follow(e, window); /* computes the width at which a new window wraps lines */
+    window->top = from;
+    window->moved_away = row_below(e) != UINT64_MAX; /* keep the window at the beginning of the text */
+    if (window->moved_away) ed_cursor(e)->offset = from;
+    panel->shown_from = from;
+    panel->shown_columns = window->n_columns;
+    panel->shown_rows = window->n_rows;
+}
+
+void ed_panel_fit(ed *e)
+{
+    const struct ed_panel *panel = &e->panel;
+    const struct ed_window *window = e->window;
+    if (e->prompt.kind != ED_PROMPT_HUNK || window->doc != panel->doc) return;
+    if (window->n_columns != panel->shown_columns || window->n_rows != panel->shown_rows) show_from(e, panel->shown_from);
 }
 
 static uint64_t panel_end(ed *e)
@@ -135,39 +148,64 @@ static const char *path_end(const char *path, int n_columns)
     return path;
 }
 
-static void ask_hunk(ed *e)
+/* Returns whether the current window shows the panel, and has room for a change. */
+static bool has_room(const ed *e)
+{
+    const struct ed_window *window = e->window;
+    return e->panel.doc && window->doc == e->panel.doc && window->n_rows > 1 && window->n_columns > NARROW_COLUMNS;
+}
+
+void ed_panel_label(ed *e)
 {
     static const char keys[] = "y yes, n no, a all, d none: ", dots[] = "...";
+    const struct ed_panel *panel = &e->panel;
+    const whit_panel_hunk *hunk = panel->hunks ? &panel->hunks[panel->at] : NULL;
+    char *label = e->prompt.label, rest[80];
+    const size_t n_label = sizeof e->prompt.label;
+    if (e->prompt.kind != ED_PROMPT_HUNK || !hunk) return;
+    if (!has_room(e)) {
+        snprintf(label, n_label, "no room to show the change: n no, d none, Esc later");
+        return;
+    }
+    const bool is_cut_off = row_below(e) < whit_text_size(panel->doc->buffer->text);
+    if (panel->asks_all) {
+        snprintf(label, n_label, "%s: a all, d none, y n one by one: %zu to %zu",
+                 is_cut_off ? "more below (PageDown)" : "all hunks are shown", panel->at + 1, panel->n_hunks);
+        return;
+    }
+    const char *below = is_cut_off ? "more below; " : ""; /* at the beginning, which a narrow terminal shows, too */
+    snprintf(rest, sizeof rest, ", %zu of %zu%s", panel->at + 1, panel->n_hunks, hunk->reason ? " (!)" : "");
+    const int room = e->n_columns - (int)(strlen(below) + sizeof keys - 1 + strlen(rest));
+    const char *path = path_end(hunk->path, room);
+    const bool is_cut = path != hunk->path;
+    if (is_cut) path = path_end(path, room - (int)sizeof dots + 1);
+    snprintf(label, n_label, "%s%s%s%s%s", below, keys, is_cut ? dots : "", path, rest);
+}
+
+static void ask_hunk(ed *e)
+{
     struct ed_panel *panel = &e->panel;
-    const whit_panel_hunk *hunk = &panel->hunks[panel->at];
-    char label[200], rest[80];
     show_panel(e);
     if (panel->asked <= panel->at) { /* append the hunk only when its question is first opened */
         panel->from = panel_end(e);
         append_hunk(e, panel->at);
         panel->asked = panel->at + 1;
     }
-    const char *below = show_from(e, panel->from) ? "; more below" : "";
-    snprintf(rest, sizeof rest, ", %zu of %zu%s%s", panel->at + 1, panel->n_hunks, hunk->reason ? " (!)" : "", below);
-    const int room = e->n_columns - (int)(sizeof keys - 1 + strlen(rest));
-    const char *path = path_end(hunk->path, room);
-    const bool is_cut = path != hunk->path;
-    if (is_cut) path = path_end(path, room - (int)sizeof dots + 1);
-    snprintf(label, sizeof label, "%s%s%s%s", keys, is_cut ? dots : "", path, rest);
-    ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
+    show_from(e, panel->from);
+    panel->asks_all = false;
+    ed_prompt_open(e, ED_PROMPT_HUNK, "", "");
 }
 
 /* Shows all hunks that were not shown yet, and asks again, so that no hunk is approved unseen. */
 static void ask_all(ed *e)
 {
     struct ed_panel *panel = &e->panel;
-    char label[200];
     show_panel(e);
     uint64_t from = panel_end(e);
     for (size_t i = panel->shown; i < panel->n_hunks; i++) append_hunk(e, i);
-    const char *how = show_from(e, from) ? "more below (PageDown)" : "all hunks are shown";
-    snprintf(label, sizeof label, "%s: a all, d none, y n one by one: %zu to %zu", how, panel->at + 1, panel->n_hunks);
-    ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
+    show_from(e, from);
+    panel->asks_all = true;
+    ed_prompt_open(e, ED_PROMPT_HUNK, "", "");
 }
 
 static void finish_hunks(ed *e)
@@ -185,12 +223,7 @@ void ed_panel_answer(ed *e, uint32_t letter)
     struct ed_panel *panel = &e->panel;
     if (!panel->hunks) return;
     if (letter != 'y' && letter != 'n' && letter != 'a' && letter != 'd') return;
-    const struct ed_window *window = panel->doc ? ed_pad_window(e, panel->doc) : NULL;
-    const bool is_seen = window && window->n_rows > 1 && window->n_columns > NARROW_COLUMNS;
-    if (!is_seen && (letter == 'y' || letter == 'a')) {
-        snprintf(e->prompt.label, sizeof e->prompt.label, "no room to show the change: n no, d none, Esc later");
-        return;
-    }
+    if (!has_room(e) && (letter == 'y' || letter == 'a')) return; /* the question says so */
     ed_prompt_close(e);
     if (letter == 'a' && panel->shown < panel->n_hunks) {
         ask_all(e);
