@@ -35,7 +35,9 @@ bool whit_exchange_is(const char *path, const whit_expected *expected)
     whit_buf content = {0};
     whit_error ignored;
     struct stat about;
-    bool same = lstat(path, &about) == 0 && S_ISREG(about.st_mode) && (uint64_t)about.st_size == expected->n_bytes &&
+    if (lstat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    if (expected->is) return expected->is(path, expected->user);
+    bool same = (uint64_t)about.st_size == expected->n_bytes &&
         whit_read_file(path, expected->n_bytes, &content, &ignored) == WHIT_OK &&
         content.size_bytes == expected->n_bytes &&
         (!expected->n_bytes || memcmp(content.data, expected->text, expected->n_bytes) == 0);
@@ -43,10 +45,17 @@ bool whit_exchange_is(const char *path, const whit_expected *expected)
     return same;
 }
 
+static bool is_as_expected(const char *path, const whit_expected *expected)
+{
+    struct stat about;
+    return expected->exists ? whit_exchange_is(path, expected) : lstat(path, &about) != 0 && errno == ENOENT;
+}
+
 whit_exchanged whit_exchange_put(const char *beside, const char *full, const whit_expected *expected)
 {
     bool is_lacking, is_back;
     struct stat about;
+    if (!is_as_expected(full, expected)) return WHIT_EXCHANGE_OTHER;
     if (rename_with(beside, full, expected->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE, &is_lacking)) {
         if (!expected->exists) return WHIT_EXCHANGE_DONE;
         /* another hard link that was made meanwhile would keep the old content */

@@ -12,6 +12,8 @@ typedef struct whit_expected {
     bool exists;
     const char *text;
     size_t n_bytes;
+    bool (*is)(const char *path, const void *user); /* called, if not NULL, in place of a comparison with `text` */
+    const void *user;
 } whit_expected;
 
 typedef enum whit_exchanged {
@@ -24,7 +26,7 @@ typedef enum whit_exchanged {
 bool whit_exchange_is(const char *path, const whit_expected *expected);
 /* Renames the finished file `beside` to `full`, of the same folder. A file that has other hard links is not the
  * expected one. `beside` exists afterwards only if this failed or the file is another one. On systems and file systems
- * that cannot exchange two names, replaces the file as it is. */
+ * that cannot exchange two names, the file is only compared before it is replaced. */
 whit_exchanged whit_exchange_put(const char *beside, const char *full, const whit_expected *expected);
 /* Removes `full`, which is renamed to the free name `beside` before its content is compared. */
 whit_exchanged whit_exchange_remove(const char *beside, const char *full, const whit_expected *expected);

@@ -46,8 +46,12 @@ typedef struct whit_writer {
     bool open;
     uint64_t offset_bytes; /* offset of the next append */
     char *path, *temporary;
-    bool unnamed;    /* the file has no name yet (O_TMPFILE): no file `temporary` exists */
-    bool is_new;     /* the commit fails rather than replace another file */
+    bool unnamed; /* the file has no name yet (O_TMPFILE): no file `temporary` exists */
+    bool is_new;  /* the commit fails rather than replace another file */
+    /* The commit calls `replace`, if not NULL, in place of rename(): it gives the finished file `temporary` the name
+     * `path`, or fails and leaves both. */
+    whit_status (*replace)(const char *temporary, const char *path, const void *user, whit_error *error);
+    const void *replace_user;
     bool is_special; /* `path` is a device or a pipe, whose open descriptor is `special` */
     int special;
     uint8_t *pending; /* after whit_writer_gather: the n_pending bytes before offset_bytes that are not yet written */

@@ -343,21 +343,30 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
+static int link_unnamed(const whit_writer *writer, const char *path)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", writer->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
+/* Gives the file without a name a temporary one. */
+static bool name_beside(whit_writer *writer)
+{
+    errno = EEXIST;
+    for (int attempt = 0; attempt < 100 && writer->unnamed && errno == EEXIST; attempt++) {
+        if (!random_suffix(writer->temporary + strlen(writer->path))) return false;
+        writer->unnamed = link_unnamed(writer, writer->temporary) != 0;
+    }
+    return !writer->unnamed;
+}
+
 /* Gives the file without a name its name: directly if no file has this name; else fails if is_new, or goes through a
  * temporary name, because only rename() replaces a file. */
 static int name_it(whit_writer *writer)
 {
-    char self[64];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", writer->fd);
-    if (linkat(AT_FDCWD, self, AT_FDCWD, writer->path, AT_SYMLINK_FOLLOW) == 0) return 0;
-    if (writer->is_new) return -1;
-    int failed = -1;
-    for (int attempt = 0; attempt < 100 && failed && errno == EEXIST; attempt++) {
-        if (!random_suffix(writer->temporary + strlen(writer->path))) return -1;
-        failed = linkat(AT_FDCWD, self, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW);
-    }
-    if (failed) return -1;
-    writer->unnamed = false;
+    if (link_unnamed(writer, writer->path) == 0) return 0;
+    if (writer->is_new || errno != EEXIST || !name_beside(writer)) return -1;
     return rename(writer->temporary, writer->path);
 }
 
@@ -403,6 +412,10 @@ static whit_status finish_file(whit_writer *writer, whit_error *error)
     if (writer->is_special) return copy_to_special(writer, error);
     if (fsync(writer->fd) != 0) return whit_fail_errno(error, writer->path, "flush it to the disk");
     int failed;
+    if (writer->replace)
+        return writer->unnamed && !name_beside(writer)
+            ? whit_fail_errno(error, writer->path, "name the finished file")
+            : writer->replace(writer->temporary, writer->path, writer->replace_user, error);
     if (writer->unnamed)
         failed = name_it(writer);
     else if (writer->is_new)

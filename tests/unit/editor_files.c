@@ -193,7 +193,7 @@ static void test_own_name(void **state)
     whit_error error;
     whit_buffer *buffer = open_buffer(path);
     insert(buffer, 0, "one ");
-    assert_ok(whit_buffer_save_as(buffer, path, journals, &error), error);
+    assert_ok(whit_buffer_save_as(buffer, path, journals, NULL, &error), error);
     assert_file(path, "one ");
     assert_false(whit_buffer_is_modified(buffer));
     assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
@@ -216,7 +216,7 @@ static void test_own_name(void **state)
     assert_ptr_equal(ed_open_file(editor, "own-too.txt", &error), editor->docs);
     assert_ptr_equal(ed_open_file(editor, "./own-too.txt", &error), editor->docs);
     ed_type(editor, "one", 3);
-    ed_save_under(editor, "own-too.txt", false);
+    ed_save_under(editor, "own-too.txt", false, NULL);
     assert_file("own-too.txt", "one");
     assert_int_equal(editor->docs->buffer->found, WHIT_FOUND_NOTHING);
     assert_true(editor->docs->buffer->journal.fd >= 0);
@@ -242,7 +242,7 @@ static void test_redo_behind_save(void **state)
             insert(buffer, 0, "two");
             assert_true(whit_buffer_undo(buffer, &changed, &error));
         }
-        assert_ok(whit_buffer_save_as(buffer, other, journals, &error), error);
+        assert_ok(whit_buffer_save_as(buffer, other, journals, NULL, &error), error);
         assert_file(other, "\n");
         assert_int_equal(whit_buffer_next_branch(buffer), n_branches == 2);
         assert_true(whit_buffer_redo(buffer, &changed, &error));
@@ -539,7 +539,7 @@ static void test_nameless(void **state)
     assert_text(buffer, "first text");
     /* When the text is saved under a name, its nameless journal is removed. */
     const char *path = in_folder("named.txt");
-    assert_ok(whit_buffer_save_as(buffer, path, journals, &error), error);
+    assert_ok(whit_buffer_save_as(buffer, path, journals, NULL, &error), error);
     assert_file(path, "first text");
     whit_buffer_close(buffer);
     /* "Later" leaves the found text waiting; text typed meanwhile has a journal of its own. */
@@ -692,6 +692,64 @@ int posix_fallocate(int fd, off_t offset, off_t n_bytes)
     return ftruncate(fd, offset + n_bytes / 2) ? errno : ENOSPC;
 }
 
+/* Replaces the C library's fsync in this program: another program saves the file `raced_path`, once, while the new
+ * content is flushed to the disk, before it replaces the old one. */
+static const char *raced_path;
+int fsync(int fd)
+{
+    const char *path = raced_path;
+    raced_path = NULL;
+    if (path && !unlink(path)) write_file(path, "theirs\n");
+    return fdatasync(fd);
+}
+
+/* A text that another program saves while the editor's own is written is not lost: the editor asks. */
+static void test_saved_meanwhile(void **state)
+{
+    (void)state;
+    const char *path = in_folder("meanwhile.txt");
+    write_file(path, "old\n");
+    whit_error error;
+    whit_buffer *buffer = open_buffer(path);
+    insert(buffer, 0, "mine ");
+    raced_path = path;
+    assert_int_equal(whit_buffer_save(buffer, false, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "another program has just changed"));
+    assert_null(raced_path);
+    assert_file(path, "theirs\n");
+    assert_true(whit_buffer_is_conflicting(buffer));
+    assert_text(buffer, "mine old\n");
+
+    /* Only the state that the person agreed to replace is replaced. */
+    whit_file_identity there;
+    whit_file_identify(path, &there);
+    write_file(path, "theirs again\n");
+    assert_int_equal(whit_buffer_replace(buffer, &there, &error), WHIT_ERROR_ARGUMENT);
+    assert_file(path, "theirs again\n");
+    there = (whit_file_identity){.exists = false};
+    assert_int_equal(whit_buffer_replace(buffer, &there, &error), WHIT_ERROR_ARGUMENT);
+    assert_file(path, "theirs again\n");
+    whit_file_identify(path, &there);
+    assert_ok(whit_buffer_replace(buffer, &there, &error), error);
+    assert_file(path, "mine old\n");
+
+    /* The same in place, and for the copy of a text, which replaces no file that was not there. */
+    char other[PATH_MAX], copy[PATH_MAX];
+    snprintf(other, sizeof other, "%s.2", path);
+    snprintf(copy, sizeof copy, "%s.copy", path);
+    assert_int_equal(link(path, other), 0);
+    insert(buffer, 0, "more ");
+    write_file(other, "linked\n");
+    assert_int_equal(whit_buffer_replace(buffer, &there, &error), WHIT_ERROR_ARGUMENT);
+    assert_file(path, "linked\n");
+    write_file(copy, "a copy\n");
+    there = (whit_file_identity){.exists = false};
+    assert_int_equal(whit_buffer_save_copy(buffer, copy, journals, &there, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_buffer_save_as(buffer, copy, journals, &there, &error), WHIT_ERROR_ARGUMENT);
+    assert_file(copy, "a copy\n");
+    whit_buffer_close(buffer);
+}
+
 /* A failed save in place changes the file's time; that must not count as a conflict. */
 static void test_full_disk_in_place(void **state)
 {
@@ -760,7 +818,7 @@ static void test_mark(void **state)
     assert_int_equal(whit_buffer_edit(buffer, 0, 2, "y", 1, &error), WHIT_OK);
     save(buffer);
     assert_file(path, WHIT_FILE_MARK "yne\n");
-    assert_ok(whit_buffer_save_copy(buffer, other, journals, &error), error);
+    assert_ok(whit_buffer_save_copy(buffer, other, journals, NULL, &error), error);
     assert_file(other, WHIT_FILE_MARK "yne\n");
     /* The file has two names and is therefore written in place. */
     assert_int_equal(unlink(other), 0);
@@ -807,6 +865,7 @@ int main(void)
         cmocka_unit_test(test_unsized),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_saved_meanwhile),
         cmocka_unit_test(test_full_disk_in_place),
         cmocka_unit_test(test_long_journal),
         cmocka_unit_test(test_mark),

@@ -610,15 +610,12 @@ static whit_status check_name(const whit_buffer *buffer, whit_error *error)
         : WHIT_OK;
 }
 
-whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
+whit_status whit_buffer_replace(whit_buffer *buffer, const whit_file_identity *there, whit_error *error)
 {
     if (!buffer->path)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet: save-as gives it one");
     WHIT_TRY(must_be_decided(buffer, error));
     WHIT_TRY(check_name(buffer, error));
-    if (!force && whit_buffer_is_conflicting(buffer))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s was changed by another program and is not saved: save it alone to choose", buffer->name);
     char other[PATH_MAX + 16];
     const char *spare = buffer->spare;
     if (!spare) {
@@ -627,7 +624,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     }
     whit_file_identity before = buffer->file.identity, now = before;
     whit_buffer_flush(buffer, NULL);
-    whit_status status = whit_file_save(buffer->path, buffer->text, spare, &buffer->file, &now, error);
+    whit_status status = whit_file_save(buffer->path, buffer->text, spare, &buffer->file, there, &now, error);
     buffer->file.identity = now;
     WHIT_TRY(status);
     bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
@@ -635,6 +632,15 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     /* The file was overwritten in place, so the mapped pieces of the text have changed: read it again. */
     if (over_map) return read_again(buffer, error);
     return WHIT_OK;
+}
+
+whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
+{
+    const whit_file_identity known = buffer->file.identity;
+    if (!force && whit_buffer_is_conflicting(buffer) && must_be_decided(buffer, error) == WHIT_OK)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s was changed by another program and is not saved: save it alone to choose", buffer->name);
+    return whit_buffer_replace(buffer, force ? NULL : &known, error);
 }
 
 /* Refuses to write a file whose journal has unsaved text of an earlier run, which nobody has decided about. */
@@ -665,7 +671,8 @@ static whit_status open_target(const char *full, const char *folder, whit_journa
     return whit_fail_memory(error, "a path", PATH_MAX);
 }
 
-whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
+whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder,
+                                const whit_file_identity *there, whit_error *error)
 {
     WHIT_TRY(must_be_decided(buffer, error));
     char *full = whit_buffer_full_path(path), *name = strdup(path), *spare = NULL;
@@ -677,10 +684,10 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
         !strcmp(full, buffer->path)) { /* this buffer has the file's journal open already */
         free(full);
         free(name);
-        return whit_buffer_save(buffer, true, error);
+        return whit_buffer_replace(buffer, there, error);
     }
     if (status == WHIT_OK) status = open_target(full, folder, &journal, &spare, &busy, error);
-    if (status == WHIT_OK) status = whit_file_save(full, buffer->text, spare, &buffer->file, &now, error);
+    if (status == WHIT_OK) status = whit_file_save(full, buffer->text, spare, &buffer->file, there, &now, error);
     if (status != WHIT_OK) {
         whit_journal_close(&journal, !journal.size_bytes);
         free(full);
@@ -708,7 +715,8 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
     return over_map ? read_again(buffer, error) : WHIT_OK;
 }
 
-whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
+whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder,
+                                  const whit_file_identity *there, whit_error *error)
 {
     WHIT_TRY(must_be_decided(buffer, error));
     whit_file_identity now = {0};
@@ -721,7 +729,7 @@ whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const c
     bool busy = false;
     whit_status status = full ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
     if (status == WHIT_OK) status = open_target(full, folder, &journal, &spare, &busy, error);
-    if (status == WHIT_OK) status = whit_file_save(full, buffer->text, spare, &buffer->file, &now, error);
+    if (status == WHIT_OK) status = whit_file_save(full, buffer->text, spare, &buffer->file, there, &now, error);
     whit_journal_close(&journal, !journal.size_bytes);
     free(full);
     free(spare);

@@ -58,13 +58,15 @@ whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer *
 void whit_buffer_close(whit_buffer *buffer);
 /* Returns whether the buffer has a path at which no file existed when it was last read, and none was saved since. */
 bool whit_buffer_is_new(const whit_buffer *buffer);
-/* Saves under another name, replacing an existing file; from then on the buffer belongs to `path`. If writing fails,
- * the buffer keeps its path and its journal. */
-whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
+/* Saves under another name; from then on the buffer belongs to `path`. `there` is the state of that file which may be
+ * replaced; NULL: any state. If writing fails, the buffer keeps its path and its journal. */
+whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder,
+                                const whit_file_identity *there, whit_error *error);
 
-/* Writes the text to another file, replacing an existing one, but not the buffer's own; the buffer keeps its path and
- * state. `folder` is the folder of journals. */
-whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
+/* Writes the text to another file, but not to the buffer's own; the buffer keeps its path and state. `folder` is the
+ * folder of journals, `there` as for whit_buffer_save_as. */
+whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder,
+                                  const whit_file_identity *there, whit_error *error);
 
 /* Edits the text: removes n_remove bytes at `offset`, then inserts `data`. Edit, undo, redo, reload and all ways to
  * save are refused while `found` is WHIT_FOUND_UNSAVED, WHIT_FOUND_PARTIAL or WHIT_FOUND_LOST, because the journal
@@ -86,6 +88,8 @@ bool whit_buffer_is_conflicting(const whit_buffer *buffer);
 /* Saves the text. If another program has changed the file, saving is refused with WHIT_ERROR_ARGUMENT, unless `force`
  * is set. */
 whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error);
+/* Saves the text over a file in the state `there`, to whose replacement the person has agreed; NULL: any state. */
+whit_status whit_buffer_replace(whit_buffer *buffer, const whit_file_identity *there, whit_error *error);
 /* Reads the file again; discards unsaved changes and the undo history. */
 whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error);
 /* Reads the file again and replaces the lines from the first to the last difference, as one step of undo. For a mapped

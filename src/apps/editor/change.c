@@ -280,6 +280,17 @@ static void tell_saved(ed *e, struct ed_doc *doc)
     say_saved(e, buffer, buffer->name);
 }
 
+/* Reports that the document was saved, or why it was not. */
+static void end_save(ed *e, struct ed_doc *doc, whit_status status, const whit_error *error)
+{
+    if (status == WHIT_OK) {
+        tell_saved(e, doc);
+        return;
+    }
+    ed_complain_error(e, error);
+    e->quitting = false;
+}
+
 void ed_save(ed *e, struct ed_doc *doc, bool force)
 {
     whit_error error;
@@ -303,12 +314,14 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
         return;
     }
     tidy(doc);
-    if (whit_buffer_save(buffer, force, &error) != WHIT_OK) {
-        ed_complain_error(e, &error);
-        e->quitting = false;
-        return;
-    }
-    tell_saved(e, doc);
+    end_save(e, doc, whit_buffer_save(buffer, force, &error), &error);
+}
+
+void ed_save_over(ed *e, struct ed_doc *doc, const whit_file_identity *there)
+{
+    whit_error error;
+    tidy(doc);
+    end_save(e, doc, whit_buffer_replace(doc->buffer, there, &error), &error);
 }
 
 bool ed_save_all(ed *e)
@@ -329,7 +342,7 @@ bool ed_save_all(ed *e)
     return !e->prompt.kind;
 }
 
-void ed_save_under(ed *e, const char *path, bool force)
+void ed_save_under(ed *e, const char *path, bool force, const whit_file_identity *agreed)
 {
     whit_error error;
     struct ed_doc *doc = e->window->doc;
@@ -341,21 +354,24 @@ void ed_save_under(ed *e, const char *path, bool force)
         return;
     }
     whit_file_identify(path, &there);
-    if (!force && there.exists && !other) {
+    if (!force && !agreed && there.exists && !other) {
         if (strlen(path) >= sizeof e->prompt.text) {
             ed_complain(e, "the path is longer than %zu bytes, the limit", sizeof e->prompt.text - 1);
             return;
         }
         ed_prompt_open(e, ED_PROMPT_OVERWRITE, "the file exists: o overwrite, Esc cancel: ", path);
         e->prompt.version = doc->buffer->version;
+        e->prompt.there = there;
         return;
     }
+    if (agreed) there = *agreed;
     if (other) {
         ed_save(e, doc, force);
     } else {
         ed_language_forget(e, doc); /* the language server forgets the old name */
         doc->looked_for_server = doc->server_agreed = false;
-        whit_status status = whit_buffer_save_as(doc->buffer, path, e->options.journal_folder, &error);
+        whit_status status =
+            whit_buffer_save_as(doc->buffer, path, e->options.journal_folder, force ? NULL : &there, &error);
         if (status == WHIT_OK) {
             ed_pad_release(e, doc);
             whit_syntax_close(doc->syntax);
@@ -365,7 +381,7 @@ void ed_save_under(ed *e, const char *path, bool force)
             ed_tree_close(doc); /* the new name may mean another language */
             if (e->settings.editorconfig) ed_project_settings(doc);
             tidy(doc);
-            if (whit_buffer_is_modified(doc->buffer)) status = whit_buffer_save(doc->buffer, true, &error);
+            if (whit_buffer_is_modified(doc->buffer)) status = whit_buffer_save(doc->buffer, false, &error);
         }
         if (status != WHIT_OK) {
             ed_complain_error(e, &error);
@@ -386,7 +402,8 @@ void ed_save_copy(ed *e, const char *path, bool force)
         ed_complain(e, "%s is open in another buffer: close that buffer first", path);
     else if (there.exists && !force)
         ed_complain(e, "%s exists; ':w! FILE' replaces it", path);
-    else if (whit_buffer_save_copy(e->window->doc->buffer, path, e->options.journal_folder, &error) != WHIT_OK)
+    else if (whit_buffer_save_copy(e->window->doc->buffer, path, e->options.journal_folder, force ? NULL : &there,
+                                   &error) != WHIT_OK)
         ed_complain_error(e, &error);
     else
         say_saved(e, e->window->doc->buffer, path);

@@ -26,10 +26,13 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
 /* Reads the settings of .editorconfig files into doc->project; those about indentation override the detected one. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
+/* Saves over a file in the state `there`, to whose replacement the person has agreed. */
+void ed_save_over(ed *e, struct ed_doc *doc, const whit_file_identity *there);
 /* Saves all modified texts. Stops and returns false at the first text that cannot be saved or needs a question. */
 bool ed_save_all(ed *e);
-/* without `force`, asks before it replaces another file */
-void ed_save_under(ed *e, const char *path, bool force);
+/* Without `force`, asks before it replaces another file; `agreed` is the state of it to whose replacement the person has
+ * agreed, or NULL. */
+void ed_save_under(ed *e, const char *path, bool force, const whit_file_identity *agreed);
 /* Writes the text to another file; the buffer keeps its own file. Refuses a file that is open in the editor and,
  * without `force`, an existing file. */
 void ed_save_copy(ed *e, const char *path, bool force);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/file.h"
 
+#include "base/exchange.h"
 #include "base/file.h"
 #include "base/system.h"
 
@@ -251,10 +252,33 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
     return WHIT_OK;
 }
 
+static bool is_state(const char *path, const void *user)
+{
+    whit_file_identity now;
+    whit_file_identify(path, &now);
+    return whit_file_same(&now, user);
+}
+
+static whit_status refuse_changed(const char *path, whit_error *error)
+{
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "nothing was saved, because another program has just changed %s",
+                     path);
+}
+
+/* Renames a finished file over `path` if that is in the state `there`. */
+static whit_status replace_state(const char *temporary, const char *path, const void *there, whit_error *error)
+{
+    const whit_expected expected = {
+        .exists = ((const whit_file_identity *)there)->exists, .is = is_state, .user = there};
+    const whit_exchanged done = whit_exchange_put(temporary, path, &expected);
+    if (done == WHIT_EXCHANGE_FAILED) return whit_fail_errno(error, path, "rename the finished file to this name");
+    return done == WHIT_EXCHANGE_DONE ? WHIT_OK : refuse_changed(path, error);
+}
+
 /* Saves by renaming a new file over `path`. Returns WHIT_ERROR_UNSUPPORTED (without a message) if the file must be
- * written in place. A spare copy is readable by its owner alone. */
+ * written in place. A spare copy is readable by its owner alone. `there` as for whit_file_save. */
 static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, bool is_spare,
-                               whit_error *error)
+                               const whit_file_identity *there, whit_error *error)
 {
     char folder[PATH_MAX];
     struct stat about;
@@ -271,6 +295,8 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     whit_status status = WHIT_ERROR_UNSUPPORTED;
     if (kept) status = (is_spare ? whit_writer_open_private : whit_writer_open)(path, NULL, &writer, error);
     if (status == WHIT_OK) writer.is_new = false; /* a spare copy that an earlier attempt left is replaced */
+    if (there) writer.replace = replace_state;
+    writer.replace_user = there;
     if (status != WHIT_OK) {
         if (original >= 0) close(original);
         return status;
@@ -290,11 +316,11 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
 }
 
 /* Saves in place, after writing a complete copy to `spare`. A full disk is thus noticed before the first byte is
- * overwritten. */
+ * overwritten. `there` as for whit_file_save. */
 static whit_status save_over(const char *path, const whit_text *text, const char *spare, const whit_file *source,
-                             whit_file_identity *identity, whit_error *error)
+                             const whit_file_identity *there, whit_file_identity *identity, whit_error *error)
 {
-    whit_status status = save_beside(spare, text, source, true, error);
+    whit_status status = save_beside(spare, text, source, true, NULL, error);
     if (status == WHIT_ERROR_UNSUPPORTED) return whit_fail_errno(error, spare, "keep a copy of the text in this file");
     WHIT_TRY(status);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -307,6 +333,11 @@ static whit_status save_over(const char *path, const whit_text *text, const char
     struct stat about;
     bool is_known = fstat(fd, &about) == 0, grows = is_known && (uint64_t)about.st_size < size_bytes;
     whit_file_identity before = is_known ? identity_of(&about) : (whit_file_identity){0};
+    if (there && !whit_file_same(&before, there)) {
+        close(fd);
+        unlink(spare);
+        return refuse_changed(path, error);
+    }
     if (grows && (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
         int why = errno;
         /* truncating restores the old size; the old bytes were not touched */
@@ -335,7 +366,7 @@ static whit_status save_over(const char *path, const whit_text *text, const char
 }
 
 whit_status whit_file_save(const char *path, const whit_text *text, const char *spare, const whit_file *source,
-                           whit_file_identity *identity, whit_error *error)
+                           const whit_file_identity *there, whit_file_identity *identity, whit_error *error)
 {
     char real[PATH_MAX];
     struct stat about;
@@ -352,8 +383,8 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is longer than %d bytes, the limit", path,
                              PATH_MAX - 1);
     }
-    whit_status status = save_beside(real, text, source, false, error);
-    if (status == WHIT_ERROR_UNSUPPORTED) status = save_over(real, text, spare, source, identity, error);
+    whit_status status = save_beside(real, text, source, false, there, error);
+    if (status == WHIT_ERROR_UNSUPPORTED) status = save_over(real, text, spare, source, there, identity, error);
     if (status == WHIT_OK) whit_file_identify(real, identity);
     return status;
 }

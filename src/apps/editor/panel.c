@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WIDE_COLUMNS   100 /* number of columns from which on the panel is beside the text */
+#define WIDE_COLUMNS 100 /* number of columns from which on the panel is beside the text */
 /* number of columns up to which nobody can read a change, nor "more below" in its question */
 #define NARROW_COLUMNS 10
 
@@ -125,7 +125,8 @@ void ed_panel_fit(ed *e)
     const struct ed_panel *panel = &e->panel;
     const struct ed_window *window = e->window;
     if (e->prompt.kind != ED_PROMPT_HUNK || window->doc != panel->doc) return;
-    if (window->n_columns != panel->shown_columns || window->n_rows != panel->shown_rows) show_from(e, panel->shown_from);
+    if (window->n_columns != panel->shown_columns || window->n_rows != panel->shown_rows)
+        show_from(e, panel->shown_from);
 }
 
 static uint64_t panel_end(ed *e)

@@ -303,7 +303,7 @@ static void accept_prompt(ed *e)
             ed_place(e, line, column);
         break;
     }
-    case ED_PROMPT_SAVE_AS: ed_save_under(e, ed_typed_path(text, path), false); break;
+    case ED_PROMPT_SAVE_AS: ed_save_under(e, ed_typed_path(text, path), false, NULL); break;
     case ED_PROMPT_OPEN:
         if (*text) ed_go_to_file(e, ed_typed_path(text, path), 0);
         break;
@@ -367,7 +367,7 @@ static void answer_letter(ed *e, uint32_t letter)
     ed_prompt_kind kind = e->prompt.kind;
     struct ed_doc *doc = e->window->doc;
     char path[sizeof e->prompt.text];
-    whit_file_identity now;
+    whit_file_identity now, there;
     bool is_same;
     switch (kind) {
     case ED_PROMPT_REPLACING:
@@ -399,10 +399,13 @@ static void answer_letter(ed *e, uint32_t letter)
         break;
     case ED_PROMPT_CONFLICT:
         if (letter == 'o') {
+            there = e->prompt.there;
             whit_file_identify(doc->buffer->path, &now);
-            is_same = whit_file_same(&now, &e->prompt.there); /* otherwise asks about the file as it is now */
             ed_prompt_close(e);
-            ed_save(e, doc, is_same);
+            if (whit_file_same(&now, &there))
+                ed_save_over(e, doc, &there);
+            else /* asks about the file as it is now */
+                ed_save(e, doc, false);
             if (e->quitting && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
         } else if (letter == 'r' && access(doc->buffer->path, F_OK) == 0) {
             ed_prompt_close(e);
@@ -412,10 +415,11 @@ static void answer_letter(ed *e, uint32_t letter)
     case ED_PROMPT_OVERWRITE:
         if (letter != 'o') break;
         memcpy(path, e->prompt.text, sizeof path);
+        there = e->prompt.there;
         is_same = e->prompt.version == doc->buffer->version;
         ed_prompt_close(e);
         if (is_same)
-            ed_save_under(e, path, true);
+            ed_save_under(e, path, false, &there);
         else
             ed_complain(e, "nothing was saved, because the text has changed meanwhile");
         break;

@@ -66,7 +66,7 @@ struct ed_prompt {
     bool is_offered; /* the text was filled in by the editor; the first typed letter replaces it */
     uint64_t origin_top;
     uint64_t version;         /* version of the text for which completions or the overwriting of a file are offered */
-    whit_file_identity there; /* the file that a conflict's question is about */
+    whit_file_identity there; /* state of the file whose overwriting is offered */
     uint64_t asked_ns;        /* time of opening or, until the first pause, of the last key: see HASTE_NS */
 };
 

@@ -27,7 +27,7 @@ static bool write_doc(ed *e, const char *name, bool force)
         return false;
     }
     if (*name) {
-        ed_save_under(e, ed_typed_path(name, path), force);
+        ed_save_under(e, ed_typed_path(name, path), force, NULL);
         return false;
     }
     ed_save(e, doc, force);
@@ -115,7 +115,7 @@ bool ed_vi_files(ed *e, const char *at)
     } else if (TAKES("sav", "saveas")) {
         char path[PATH_MAX];
         if (*at)
-            ed_save_under(e, ed_typed_path(at, path), force);
+            ed_save_under(e, ed_typed_path(at, path), force, NULL);
         else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the editor's own command "save" */
             ed_save(e, e->window->doc, force);
         else
