@@ -87,6 +87,9 @@ def answer(method, params):
     if method == "textDocument/signatureHelp":
         return {"signatures": [{"label": "call(first, second)", "parameters": [{"label": "first"}, {"label": [12, 18]}]}],
                 "activeSignature": 0, "activeParameter": texts[uri].count(",")}
+    if method == "textDocument/completion" and texts[uri].startswith("far"):
+        whole = {"start": {"line": 0, "character": 0}, "end": params["position"]}
+        return [{"label": "band", "textEdit": {"range": whole, "newText": "band"}}, {"label": "banana"}]
     if method == "textDocument/completion":
         return {"isIncomplete": False, "items": [
             {"label": "banana", "detail": "a fruit"}, {"label": "band", "insertText": "bandage"},

@@ -131,7 +131,7 @@ static void write_label(char *label, size_t label_bytes, const char *text, const
 static void offer_completions(ed *e, const json_t *result)
 {
     const json_t *items = json_is_array(result) ? result : json_object_get(result, "items");
-    uint64_t end = e->asked.offset, begin = word_begin(e, end);
+    uint64_t end = e->asked.offset, begin = word_begin(e, end), line = whit_text_line_begin(ed_text(e), end);
     char prefix[256];
     if (end - begin >= sizeof prefix) return;
     prefix[whit_text_read(ed_text(e), begin, prefix, end - begin)] = 0;
@@ -150,7 +150,8 @@ static void offer_completions(ed *e, const json_t *result)
         const json_t *range = json_object_get(edit, "range");
         if (!range) range = json_object_get(edit, "replace");
         uint64_t from = range ? ed_server_offset(e->asked.server, ed_text(e), json_object_get(range, "start")) : begin;
-        if (from <= end) ed_prompt_add(e, label, text, from, -1);
+        /* the protocol allows a range within the line alone: the row does not show that other text would be deleted */
+        if (from >= line && from <= end) ed_prompt_add(e, label, text, from, -1);
     }
     if (!e->prompt.n_items) {
         ed_prompt_close(e);
