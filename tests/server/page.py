@@ -201,6 +201,16 @@ check("Settings has a field for it" in tab.run("document.querySelector('.message
 tab.run("document.getElementById('key').value = 'sesame'; document.getElementById('key').onchange()")
 tab.click(".message.assistant", "Regenerate")
 tab.wait("!answers.size && document.querySelector('.message.assistant .text').textContent.length > 3", "an answer with a key")
+# What is copied is what is shown: a hidden Enter or a character that reorders others is a mark in both.
+tab.run(r"navigator.clipboard.writeText = async text => { window.copied = text }; "
+        r"Object.assign(shownPath(current).at(-1).message, "
+        r"{content: '```sh\necho ok\rrm -rf x\u202e\n```'}); showMessages()")
+for label in ["Copy the code", "Copy"]:
+    tab.run("window.copied = ''")
+    tab.click(".message.assistant", label)
+    tab.wait("window.copied", "the copy")
+    check("echo ok<U+000D>rm -rf x<U+202E>\n" in tab.run("copied") + "\n", label, tab.run("copied"))
+check(tab.run("document.querySelector('.message.assistant pre').textContent") == "echo ok<U+000D>rm -rf x<U+202E>", "the code")
 guarded.process.kill()
 guarded.process.wait()
 tab.run("sendMessage(current, 'Hello?')")

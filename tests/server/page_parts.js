@@ -3,10 +3,10 @@
 "use strict";
 const fs = require("fs"), vm = require("vm");
 
-const parts = ["samplers", "records", "inline", "markdown", "colours", "math_symbols", "math"];
+const parts = ["samplers", "records", "hidden", "inline", "markdown", "colours", "math_symbols", "math"];
 const source = parts.map(p => fs.readFileSync(`${process.argv[2]}/${p}.js`, "utf8")).join("\n");
 const page = vm.runInNewContext(source + "\n;({parseMarkdown, parseInline, convertMath, colourCode, readExport, " +
-  "exportRecords, joinImport, pathOf, requestMessages, firstToKeep, findWords, isContinuable})", {URL, crypto: globalThis.crypto});
+  "markHidden, exportRecords, joinImport, pathOf, requestMessages, firstToKeep, findWords, isContinuable})", {URL, crypto: globalThis.crypto});
 let failures = 0;
 
 function check(found, wanted, what) {
@@ -49,6 +49,17 @@ for (const [text, wanted] of [
   ["$HOME/$PATH and US$5", "$HOME/$PATH and US$5"],
   ["\\(y\\) and \\[z\\] and $\\nope{x}$", "<math><mi>y</mi></math> and <math><mi>z</mi></math> and $\\nope{x}$"],
 ]) check(page.parseInline(text).map(write).join(""), wanted, text);
+
+/* ---- hidden characters --------------------------------------------------------------------------- */
+
+for (const [text, wanted] of [
+  ["plain\ttext\n\u00e9\u4e2d", "plain\ttext\n\u00e9\u4e2d"],
+  ["echo ok\rrm -rf x\u001b[2J", "echo ok<U+000D>rm -rf x<U+001B>[2J"],
+  ["a\r\nb\r\r\n", "a\nb<U+000D>\n"],
+  ["a\u202eb\u2066c\u200bd\u2028e\u{e0041}f\ufeff\0", "a<U+202E>b<U+2066>c<U+200B>d<U+2028>e<U+E0041>f<U+FEFF><U+0000>"],
+  ["\u2764\ufe0f \u{1f469}\u200d\u{1f4bb} \u0646\u200c\u0645", "\u2764\ufe0f \u{1f469}\u200d\u{1f4bb} \u0646\u200c\u0645"],
+  ["x\u200d\u00e9\ufe0f\u200d\ufe0e", "x<U+200D>\u00e9\ufe0f\u200d<U+FE0E>"],
+]) check(page.markHidden(text), wanted, JSON.stringify(text));
 
 /* ---- blocks -------------------------------------------------------------------------------------- */
 

@@ -59,18 +59,18 @@ function fillMessage(element, m) {
   if (m.thinking) {
     const fold = make("details", null, {class: "thinking"}), before = element.querySelector("details");
     fold.open = !!before && before.open;
-    fold.append(make("summary", live && !m.content ? "Thinking…" : "Thinking"), make("div", m.thinking));
+    fold.append(make("summary", live && !m.content ? "Thinking…" : "Thinking"), make("div", markHidden(m.thinking)));
     parts.push(fold);
   }
   for (const f of m.files) {
     const fold = make("details", null, {class: "file"});
-    fold.append(make("summary", f.name + ", " + fileSize(f.text)), make("pre", f.text));
+    fold.append(make("summary", markHidden(f.name) + ", " + fileSize(f.text)), make("pre", markHidden(f.text)));
     parts.push(fold);
   }
   if (!body) body = make("div", null, {class: "text"});
-  if (m.role === "user") body.textContent = m.content;
+  if (m.role === "user") body.textContent = markHidden(m.content);
   else if (live && !m.content) body.textContent = m.thinking ? "" : "…";
-  else showMarkdown(body, m.content);
+  else showMarkdown(body, markHidden(m.content));
   if (m.role === "assistant" || m.content) parts.push(body);
   if (m.error) parts.push(make("p", m.error, {class: "error", role: "alert"}));
   placeChildren(element, parts);
@@ -111,7 +111,7 @@ function addTools(element, m, siblings, isLast) {
     addButton(row, "Regenerate", () => answerMessage(c, m.parent));
     if (isLast && isContinuable(m)) addButton(row, "Continue", () => answerMessage(c, m.parent, m));
   }
-  if (m.content) row.append(copyButton(m.content));
+  if (m.content) row.append(copyButton(markHidden(m.content)));
   const cut = m.role === "assistant" && !m.note && !m.error && (m.state === "writing" || m.state === "cut");
   row.append(cut ? "cut off" : m.note);
   element.append(row);
