@@ -326,6 +326,10 @@ static void reasons_are_compared_after_a_question(void **state)
     snprintf(command, sizeof command, "ln %s/a.c %s/b.c", folder, folder);
     assert_int_equal(system(command), 0);
     assert_non_null(whit_light_find_new(project, &set));
+    /* all reasons of a file are named: of its place, in which one may be added while a person reads, and of its text */
+    assert_non_null(whit_light_mark(project, &set));
+    assert_non_null(strstr(c->reason, "it has other names, whose text would change, too, and it "));
+    assert_null(whit_light_find_new(project, &set));
     whit_changes_free(&set);
 }
 

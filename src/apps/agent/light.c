@@ -78,22 +78,36 @@ static bool adds_hidden(const whit_change *c)
     return found;
 }
 
-/* Returns the reason that follows from the path and the disk, or NULL. It may change while a person reads, since
- * folders, links and other files may change. */
-static const char *red_by_place(const char *project, const whit_change *change)
+/* Reasons that follow from the path and the disk. They may change while a person reads, since folders, links and other
+ * files may change. */
+static const struct {
+    unsigned bit;
+    const char *text;
+} place_reasons[] = {
+    {1, "it belongs to this program's own configuration"},
+    {2, "it belongs to the project's configuration, which programs obey"},
+    {4, "it may contain keys"},
+    {8, "it deletes a file"},
+    {16, "it has other names, whose text would change, too"},
+    {32, "it hides files of the project from checks"},
+};
+
+/* Returns the bits of all place_reasons of a change. */
+static unsigned red_by_place(const char *project, const whit_change *change)
 {
     char real[PATH_MAX];
     const char *below = real_below(project, change->path, real);
-    if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE) return "it belongs to this program's own configuration";
-    if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below))
-        return "it belongs to the project's configuration, which programs obey";
-    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) return "it may contain keys";
-    if (change->was && !change->is) return "it deletes a file";
+    unsigned found = 0;
+    if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE)
+        found |= 1;
+    else if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below))
+        found |= 2;
+    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) found |= 4;
+    if (change->was && !change->is) found |= 8;
     struct stat about;
-    if (change->was && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open)
-        return "it has other names, whose text would change, too";
-    if (whit_ignored_more(project, below, change)) return "it hides files of the project from checks";
-    return NULL;
+    if (change->was && change->is && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open) found |= 16;
+    if (whit_ignored_more(project, below, change)) found |= 32;
+    return found;
 }
 
 static size_t count_keys(const char *text, size_t n)
@@ -111,21 +125,34 @@ static bool takes_key(const whit_change *c)
     return n_before && (c->is && c->after_bytes ? count_keys(c->after, c->after_bytes) : 0) < n_before;
 }
 
-/* Returns the reason that follows from the text alone, or NULL. */
-static const char *red_by_text(const char *project, const whit_changes *set, const whit_change *change,
-                               char room[WHIT_REASON_BYTES])
+/* Appends a reason to those in `room`; one without room is left out. */
+static void join_reason(char room[WHIT_REASON_BYTES], const char *reason)
 {
-    if (takes_key(change)) return "it takes a key, or a part of one, out of a file";
-    if (adds_hidden(change)) return "it adds characters that are invisible or change the order of others";
+    const size_t n = strlen(room);
+    if (!reason || n + strlen(reason) + sizeof ", and " > WHIT_REASON_BYTES) return;
+    snprintf(room + n, WHIT_REASON_BYTES - n, "%s%s", n ? ", and " : "", reason);
+}
+
+/* Appends the reasons that follow from the text alone. */
+static void red_by_text(const char *project, const whit_changes *set, const whit_change *change,
+                        char room[WHIT_REASON_BYTES])
+{
+    char review[WHIT_REASON_BYTES];
+    if (takes_key(change)) join_reason(room, "it takes a key, or a part of one, out of a file");
+    if (adds_hidden(change)) join_reason(room, "it adds characters that are invisible or change the order of others");
     const whit_review_project place = {project, set};
-    return whit_review_code(change, &place, room);
+    join_reason(room, whit_review_code(change, &place, review));
 }
 
 const char *whit_light_red(const char *project, const whit_changes *set, const whit_change *change,
                            char room[WHIT_REASON_BYTES])
 {
-    const char *reason = red_by_place(project, change);
-    return reason ? reason : red_by_text(project, set, change, room);
+    const unsigned found = red_by_place(project, change);
+    *room = 0;
+    for (size_t i = 0; i < sizeof place_reasons / sizeof *place_reasons; i++)
+        if (found & place_reasons[i].bit) join_reason(room, place_reasons[i].text);
+    red_by_text(project, set, change, room);
+    return *room ? room : NULL;
 }
 
 const whit_change *whit_light_mark(const char *project, const whit_changes *set)
@@ -174,17 +201,24 @@ bool whit_light_reasons(const whit_changes *set, char text[WHIT_LIGHT_REASONS_BY
     return *text;
 }
 
+/* Returns whether a reason follows from the place now that a person was not shown. */
+static bool has_new_place(unsigned found, const char *shown)
+{
+    for (size_t i = 0; i < sizeof place_reasons / sizeof *place_reasons; i++)
+        if ((found & place_reasons[i].bit) && !strstr(shown, place_reasons[i].text)) return true;
+    return false;
+}
+
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set)
 {
     for (size_t i = 0; i < whit_changes_count(set); i++) {
         const whit_change *c = whit_changes_at(set, i);
-        const char *reason = red_by_place(project, c);
-        char room[WHIT_REASON_BYTES];
-        bool is_new = reason && strcmp(reason, c->reason) != 0;
+        char room[WHIT_REASON_BYTES] = "";
+        bool is_new = has_new_place(red_by_place(project, c), c->reason);
         /* if the change had a reason, its text is not examined: with the hunk of that reason left out, the rest may
          * have another one */
-        if (!reason && !*c->reason) is_new = red_by_text(project, set, c, room) != NULL;
-        if (is_new || c->place != whit_project_place(project, c->path)) return c;
+        if (!is_new && !*c->reason) red_by_text(project, set, c, room);
+        if (is_new || *room || c->place != whit_project_place(project, c->path)) return c;
     }
     return NULL;
 }

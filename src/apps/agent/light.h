@@ -6,9 +6,9 @@
 #include "agent/hunks.h"
 #include "base/typed.h"
 
-/* Returns the reason why a person must always be asked about a change, whatever permissions are set, or NULL. The path
- * is examined both as written and with links followed. `set`: changes that are made together with this one, or
- * NULL. The reason is a constant text or in `room`. */
+/* Writes all reasons why a person must always be asked about a change, whatever permissions are set, to `room`, with
+ * ", and " between two of them. Returns `room`, or NULL if there is no reason. The path is examined both as written and
+ * with links followed. `set`: changes that are made together with this one, or NULL. */
 const char *whit_light_red(const char *project, const whit_changes *set, const whit_change *change,
                            char room[WHIT_REASON_BYTES]);
 /* Sets `place` of each change, and `reason` of each change that always needs approval. Returns the first such change,
@@ -18,10 +18,10 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
 /* Writes the reasons that whit_light_mark() has set, each after the name of its file, for a question. Returns whether
  * there is any. */
 bool whit_light_reasons(const whit_changes *set, char text[WHIT_LIGHT_REASONS_BYTES]);
-/* Returns a change whose path now leads to another place, or that has a new reason, compared with what
- * whit_light_mark() set, or NULL: while a person was reading, a folder may have been replaced by a link, or the file
- * may have got another hard link. If the change had a reason, its text is not examined again: the person may have left
- * out the hunk of that reason, and the rest may have another one. */
+/* Returns a change whose path now leads to another place, or that has a reason that whit_light_mark() did not set, or
+ * NULL: while a person was reading, a folder may have been replaced by a link, or the file may have got another hard
+ * link. If the change had a reason, its text is not examined again: the person may have left out the hunk of that
+ * reason, and the rest may have another one. */
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
 /* Returns whether a model must not read the path, as written or with links followed: version control's own files, keys
  * and secrets, and this program's journals, caches and scratch copies and the user's agent.json. */

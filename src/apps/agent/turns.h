@@ -12,7 +12,7 @@
 #include "agent/project.h"
 #include "base/mem.h"
 
-#define WHIT_REASON_BYTES 240 /* room for a reason why a person must be asked */
+#define WHIT_REASON_BYTES 800 /* room for the reasons why a person must be asked */
 
 /* Change of one file in a turn; the caller owns the texts. */
 typedef struct whit_change {
@@ -28,7 +28,7 @@ typedef struct whit_change {
     size_t before_bytes, after_bytes;
     /* place of the file when the change was shown (whit_project_place), set by whit_light_mark(); 0: not known */
     uint64_t place;
-    /* reason why a person must be asked, set by whit_light_mark(); "": no reason */
+    /* reasons why a person must be asked, set by whit_light_mark(); "": no reason */
     char reason[WHIT_REASON_BYTES];
 } whit_change;
 
