@@ -333,6 +333,36 @@ static void reasons_are_compared_after_a_question(void **state)
     whit_changes_free(&set);
 }
 
+/* A key that is replaced by another one is taken out, too. */
+static void taken_keys_are_found(void **state)
+{
+    (void)state;
+    static const char before[] = "a=AKIAA1B2C3D4E5F6G7H8 b=AKIAZ1B2C3D4E5F6G7H8\n";
+    static const struct {
+        const char *after;
+        bool is_taken;
+    } cases[] = {
+        {"a=AKIAA1B2C3D4E5F6G7H8 b=AKIAZ1B2C3D4E5F6G7H8 c\n", false},
+        {"b=AKIAZ1B2C3D4E5F6G7H8 a=AKIAA1B2C3D4E5F6G7H8\n", false},
+        {"a=AKIAA1B2C3D4E5F6G7H8\n", true},
+        {"a=AKIAA1B2C3D4E5F6G7H8 b=AKIAA1B2C3D4E5F6G7H8\n", true},
+        {"a=AKIAA1B2C3D4E5F6G7H8 b=AKIAY1B2C3D4E5F6G7H8\n", true},
+        {"", true},
+    };
+    char room[WHIT_REASON_BYTES];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const whit_change change = {.path = "a.txt",
+                                    .was = true,
+                                    .is = true,
+                                    .before = before,
+                                    .after = cases[i].after,
+                                    .before_bytes = sizeof before - 1,
+                                    .after_bytes = strlen(cases[i].after)};
+        const char *reason = whit_light_red("/", NULL, &change, room);
+        if (cases[i].is_taken != (reason && strstr(reason, "takes a key"))) fail_msg("case %zu", i);
+    }
+}
+
 /* A module needs no question if the project has it, or gets it with the same changes. */
 static void modules_of_a_set_are_known(void **state)
 {
@@ -434,6 +464,7 @@ int main(void)
         cmocka_unit_test(hidden_characters_are_found),
         cmocka_unit_test(hidden_files_are_found),
         cmocka_unit_test(reasons_are_compared_after_a_question),
+        cmocka_unit_test(taken_keys_are_found),
         cmocka_unit_test(modules_of_a_set_are_known),
         cmocka_unit_test(a_failed_patch_keeps_settled_changes),
         cmocka_unit_test(own_folders_are_known),

@@ -5,6 +5,7 @@
 #include "agent/ignored.h"
 #include "agent/review.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/items.h"
 #include "base/phrase.h"
 #include "base/plain.h"
@@ -110,19 +111,42 @@ static unsigned red_by_place(const char *project, const whit_change *change)
     return found;
 }
 
-static size_t count_keys(const char *text, size_t n)
+static void hash_key(const char *text, size_t begin, size_t end, uint8_t digest[WHIT_HASH_BYTES])
 {
-    size_t count = 0;
-    for (size_t begin = 0, end; begin < n && whit_guard_find_key(text, n, &begin, &end); begin = end) count++;
-    return count;
+    whit_hash hash;
+    whit_hash_begin(&hash, "agent-key");
+    whit_hash_add(&hash, text + begin, end - begin);
+    whit_hash_end(&hash, digest);
 }
 
-/* Returns whether fewer keys are found in the new text than in the old one. The change may have removed only the first
- * line of a private key: the rest is not recognised as a key, and a model could read it. */
+/* Returns whether the old text has a key that the new text lacks, or has more often than the new text; also if memory
+ * runs out. The change may have removed only the first line of a private key: the rest is not recognised as a key, and
+ * a model could read it. */
 static bool takes_key(const whit_change *c)
 {
-    const size_t n_before = c->was && c->before_bytes ? count_keys(c->before, c->before_bytes) : 0;
-    return n_before && (c->is && c->after_bytes ? count_keys(c->after, c->after_bytes) : 0) < n_before;
+    enum { N = WHIT_HASH_BYTES };
+    whit_buf kept = {0}; /* hashes of the keys in the new text that no key of the old text is paired with */
+    uint8_t digest[N];
+    size_t begin = 0, end;
+    if (!whit_change_had_key(c)) return false;
+    const size_t n_after = c->is ? c->after_bytes : 0;
+    for (; begin < n_after && whit_guard_find_key(c->after, n_after, &begin, &end); begin = end) {
+        hash_key(c->after, begin, end, digest);
+        whit_buf_append(&kept, digest, N);
+    }
+    bool is_taken = kept.failed;
+    begin = 0;
+    for (; begin < c->before_bytes && whit_guard_find_key(c->before, c->before_bytes, &begin, &end); begin = end) {
+        size_t at = 0;
+        hash_key(c->before, begin, end, digest);
+        while (at < kept.size_bytes && memcmp(kept.data + at, digest, N) != 0) at += N;
+        is_taken = is_taken || at >= kept.size_bytes;
+        if (is_taken) break;
+        kept.size_bytes -= N;
+        memmove(kept.data + at, kept.data + kept.size_bytes, N);
+    }
+    whit_buf_free(&kept);
+    return is_taken;
 }
 
 /* Appends a reason to those in `room`; one without room is left out. */
