@@ -363,6 +363,27 @@ static void taken_keys_are_found(void **state)
     }
 }
 
+/* Git takes a project's folder for a repository if it has HEAD, objects and refs, and obeys its `config`. */
+static void a_bare_repository_is_guarded(void **state)
+{
+    (void)state;
+    char project[PATH_MAX], command[1200];
+    const char *folder = in_folder("bare");
+    snprintf(command, sizeof command, "mkdir -p %s/sub/deep", folder);
+    assert_int_equal(system(command), 0);
+    assert_non_null(realpath(folder, project));
+    assert_false(whit_guard_is_configuration(project, "config"));
+    assert_false(whit_guard_is_configuration(project, "sub/deep/config"));
+    snprintf(command, sizeof command, "touch %s/sub/HEAD", folder);
+    assert_int_equal(system(command), 0);
+    assert_false(whit_guard_is_configuration(project, "config"));
+    assert_true(whit_guard_is_configuration(project, "sub/deep/config"));
+    snprintf(command, sizeof command, "rm %s/sub/HEAD && touch %s/HEAD", folder, folder);
+    assert_int_equal(system(command), 0);
+    assert_true(whit_guard_is_configuration(project, "config"));
+    assert_true(whit_guard_is_configuration(project, "sub/deep/config"));
+}
+
 /* A module needs no question if the project has it, or gets it with the same changes. */
 static void modules_of_a_set_are_known(void **state)
 {
@@ -465,6 +486,7 @@ int main(void)
         cmocka_unit_test(hidden_files_are_found),
         cmocka_unit_test(reasons_are_compared_after_a_question),
         cmocka_unit_test(taken_keys_are_found),
+        cmocka_unit_test(a_bare_repository_is_guarded),
         cmocka_unit_test(modules_of_a_set_are_known),
         cmocka_unit_test(a_failed_patch_keeps_settled_changes),
         cmocka_unit_test(own_folders_are_known),

@@ -237,8 +237,8 @@ static bool has_part(const char *path, bool (*is_one)(const char *part))
     return false;
 }
 
-/* Returns whether a path names a file HEAD, or lies below a folder that contains a file HEAD. Git treats a folder with
- * HEAD, objects and refs as a repository, and runs programs that its `config` names. */
+/* Returns whether a path names a file HEAD, or lies in a folder, the project's or one below, that contains a file HEAD.
+ * Git treats a folder with HEAD, objects and refs as a repository, and runs programs that its `config` names. */
 static bool is_repository_part(const char *project, const char *path)
 {
     char part[FOLDED_MAX + 1], entry[PATH_MAX];
@@ -246,8 +246,8 @@ static bool is_repository_part(const char *project, const char *path)
     last = last ? last + 1 : path;
     fold_part(last, strlen(last), part);
     if (strcmp(part, "head") == 0) return true;
-    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-        int n = snprintf(entry, sizeof entry, "%s/%.*s/HEAD", project, (int)(slash - path), path);
+    for (const char *name = path; name; name = strchr(name, '/'), name += name != NULL) {
+        int n = snprintf(entry, sizeof entry, "%s/%.*sHEAD", project, (int)(name - path), path);
         if (n > 0 && n < (int)sizeof entry && access(entry, F_OK) == 0) return true;
     }
     return false;
