@@ -51,6 +51,9 @@ report = json.loads(done.stdout)
 wanted(report["turns"] == 3 and report["answers"] == 7 and report["done"] and report["answer"] == "end", f"{report}")
 log = subprocess.run([WHIT, "agent", "log", "--project", "p"], env=env, capture_output=True, text=True).stdout
 wanted("agent 1: Part one." in log and "agent 2: Part two." in log and "The whole." in log, f"the journal: {log}")
+# Their answers count for the bound of the task.
+done, e, got = run([message(None, [("agent", {"task": "x"})] * 3)] + [message(None, [("list", {})])] * 20, "--max-turns", "4", status=4)
+wanted(len(e.requests) == 4 and "after 4 answers" in done.stderr, f"answers of agents: {len(e.requests)} {done.stderr}")
 # The next answer begins anew; agents have none of their own; what is refused to one is refused to all.
 done, e, got = run([message(None, [("agent", {"task": "x"})]), message(None, [("agent", {"task": "y"})]), message(None, [write("a.c", "int q;\n")]),
                     message("x ends"), message(None, [write("a.c", "int r;\n")]), END])

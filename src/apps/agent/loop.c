@@ -34,6 +34,7 @@ typedef struct loop {
     bool was_cut;      /* the last answer was cut off at its length limit, and the next answer continues it */
     uint32_t number;   /* number of this sub-agent within the answer that started it; 0: this is not a sub-agent */
     uint32_t n_agents; /* number of sub-agents that the current answer has started */
+    uint32_t n_before; /* number of answers before the task, which its bound does not count */
     whit_buf proposed; /* hashes of the changes that a person is being asked to approve */
 } loop;
 
@@ -425,7 +426,8 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
                 .result_bytes = l->result_bytes,
                 .refused = l->refused,
                 .taken = l->taken,
-                .number = ++l->n_agents};
+                .number = ++l->n_agents,
+                .n_before = l->n_before};
     uint32_t n_turns = l->report->n_turns;
     snprintf(line, sizeof line, "agent %u begins", sub.number);
     l->options->note(l->options->user, line);
@@ -625,11 +627,12 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
     return no_memory(error);
 }
 
-static bool is_within_bounds(const loop *l, uint32_t n_before)
+/* Returns whether the task may have another answer. The answers of its sub-agents count, too. */
+static bool is_within_bounds(const loop *l)
 {
     const whit_agent_options *o = l->options;
     const whit_agent_report *r = l->report;
-    return r->n_answers - n_before < o->n_turns_max &&
+    return r->n_answers - l->n_before < o->n_turns_max &&
         !(o->n_tokens_max && r->tokens_in + r->tokens_out >= o->n_tokens_max);
 }
 
@@ -642,14 +645,13 @@ static void keep_messages(const loop *l)
 static whit_status run_loop(loop *l, const char *task, whit_error *error)
 {
     const whit_agent_options *o = l->options;
-    uint32_t n_before = l->report->n_answers;
     l->task = task;
     l->staged.open = o->open;
     l->report->done = false;
     l->report->answer.size_bytes = 0;
     whit_status status = whit_agent_messages_add(l->messages, "user", NULL, task, strlen(task), error);
     if (status == WHIT_OK) keep_messages(l);
-    while (status == WHIT_OK && !l->report->done && is_within_bounds(l, n_before)) {
+    while (status == WHIT_OK && !l->report->done && is_within_bounds(l)) {
         json_t *answer;
         whit_agent_messages_shorten(l->messages);
         status = check_cancel(l, error);
@@ -678,7 +680,8 @@ whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_m
               .messages = messages,
               .tools = whit_tools_schema(options->runner != NULL),
               .refused = &refused,
-              .taken = &taken};
+              .taken = &taken,
+              .n_before = report->n_answers};
     l.result_bytes =
         messages->limit_bytes / 4 < WHIT_TOOL_RESULT_BYTES ? messages->limit_bytes / 4 : WHIT_TOOL_RESULT_BYTES;
     if (options->runner) {
