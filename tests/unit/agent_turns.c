@@ -306,6 +306,49 @@ static void a_save_between_look_and_write_stays(void **state)
     whit_turns_close(journal);
 }
 
+/* Another program replaces a folder by a link out of the project after the last look at the path. */
+static void link_sub(void)
+{
+    char command[3000];
+    snprintf(command, sizeof command, "mv %s/sub %s/moved && ln -s ../away %s/sub", project, project, project);
+    assert_int_equal(system(command), 0);
+}
+
+/* A file is written in the folder that was looked at, even if its path leads elsewhere a moment later. */
+static void a_link_between_look_and_write_leads_nowhere(void **state)
+{
+    (void)state;
+#ifndef RENAME_EXCHANGE
+    skip();
+#endif
+    static const struct {
+        const char *before, *after, *beside;
+    } cases[] = {{"old", "new", "theirs"}, {NULL, "new", "theirs"}, {"old", NULL, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_error error;
+        char command[3000];
+        whit_buf content = {0};
+        begin();
+        const char *text = cases[i].before;
+        if (text) put("sub/a", text);
+        snprintf(command, sizeof command, "cd %s/.. && rm -rf away && mkdir away && cd away && %s %s && %s %s", project,
+                 text ? "printf old >" : ":", text ? "a" : "", cases[i].beside ? "printf theirs >" : ":",
+                 cases[i].beside ? ".whit-turn~" : "");
+        assert_int_equal(system(command), 0);
+        const whit_change one = change("sub/a", text, cases[i].after);
+        whit_turns *journal = open_journal(NULL);
+        before_rename = link_sub;
+        (void)whit_turns_write(journal, &one, 1, NULL, &error);
+        assert_null(before_rename);
+        whit_turns_close(journal);
+        snprintf(command, sizeof command, "%s/../away/%s", project, text ? "a" : ".whit-turn~");
+        assert_ok(whit_read_file(command, 100, &content, &error), error);
+        assert_int_equal(content.size_bytes, text ? 3 : 6);
+        assert_memory_equal(content.data, text ? "old" : "theirs", content.size_bytes);
+        whit_buf_free(&content);
+    }
+}
+
 /* After a crash the person goes on: what they have saved since stays. Nothing else is written in the call that takes
  * the turn back, since nobody has seen the project as it is afterwards. */
 static void an_edit_after_a_crash_stays(void **state)
@@ -762,6 +805,7 @@ int main(void)
         cmocka_unit_test(a_write_in_place_is_taken_back),
         cmocka_unit_test(a_turn_stays_in_its_folder),
         cmocka_unit_test(a_save_between_look_and_write_stays),
+        cmocka_unit_test(a_link_between_look_and_write_leads_nowhere),
         cmocka_unit_test(an_edit_after_a_crash_stays),
         cmocka_unit_test(undo_removes_made_folders),
         cmocka_unit_test(the_root_is_a_project),

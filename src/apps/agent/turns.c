@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/items.h"
+#include "base/pinned.h"
 #include "base/utf8.h"
 #include "format/ndf_append.h"
 #include "format/ndf_log.h"
@@ -23,7 +24,9 @@
 #define MAX_CHANGES   10000u
 #define FRAME_NAME    "turn"
 #define PENDING_BYTES ((size_t)1 << 20)
-#define BESIDE        ".whit-turn~" /* name of the temporary file, in the same folder as the file being written */
+/* name of the temporary file, in the folder of the file being written; one name suffices, because the journal is locked
+ * by one process */
+#define BESIDE ".whit-turn~"
 
 /* ---- a frame: header; then for each change: record, path, text before, text after ------------- */
 
@@ -74,21 +77,6 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 
 /* ---- files of the project ------------------------------------------------------------------- */
 
-/* Creates the missing folders of a file and appends their paths to `made` (char *[], may be NULL). */
-static whit_status make_folders(char *full, size_t n_project, whit_buf *made, whit_error *error)
-{
-    for (char *slash = strchr(full + n_project + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        const bool is_made = mkdir(full, 0777) == 0;
-        whit_status status = is_made || errno == EEXIST ? WHIT_OK : whit_fail_errno(error, full, "create this folder");
-        char *kept = is_made && made ? strdup(full) : NULL;
-        if (kept && !whit_buf_append(made, &kept, sizeof kept)) free(kept);
-        *slash = '/';
-        WHIT_TRY(status);
-    }
-    return WHIT_OK;
-}
-
 /* Frees the list of created folders. If the turn failed, removes them, the innermost first; a folder that contains
  * other files stays. */
 static void end_folders(whit_buf *made, bool has_failed)
@@ -130,8 +118,7 @@ static void remove_folders(const whit_turns *journal, const whit_change *change)
     }
 }
 
-/* Writes the name of the temporary file for a file of a turn. One name per folder suffices, because the journal is
- * locked by one process. */
+/* Writes the path of the temporary file for a file of a turn. */
 static bool name_beside(const char *full, char beside[PATH_MAX])
 {
     const char *slash = strrchr(full, '/');
@@ -149,59 +136,50 @@ static whit_status has_changed(const whit_change *change, uint32_t of, whit_erro
 }
 
 /* Makes sure that the name of a temporary file is free. A temporary file that a crash left is removed when its turn is
- * undone. If one exists before a turn, it belongs to the person, and the write fails. */
-static whit_status free_name(const char *beside, bool after, whit_error *error)
+ * undone. If one exists before a turn, it belongs to the person, and the write fails. `full`: the file's path. */
+static whit_status free_name(const char *full, const whit_pinned *pinned, bool after, whit_error *error)
 {
     struct stat about;
-    if (lstat(beside, &about) != 0 || (!after && unlink(beside) == 0)) return WHIT_OK;
+    if (lstat(pinned->beside, &about) != 0 || (!after && unlink(pinned->beside) == 0)) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_IO,
-                     "%s: a temporary file of this name must be created, but the name is taken: move that file away",
-                     beside);
+                     "%.*s" BESIDE
+                     ": a temporary file of this name must be created, but the name is taken: move that file away",
+                     (int)(strrchr(full, '/') + 1 - full), full);
 }
 
 /* Creates the temporary file of a file to be written. is_private: only the owner may read it until it has its own
  * permissions. */
-static whit_status open_beside(const char *full, char beside[PATH_MAX], bool after, bool is_private, int *fd,
+static whit_status open_beside(const char *full, const whit_pinned *pinned, bool after, bool is_private, int *fd,
                                whit_error *error)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const mode_t mode = is_private ? 0600 : 0666;
-    WHIT_TRY(free_name(beside, after, error));
-    *fd = open(beside, flags, mode);
+    WHIT_TRY(free_name(full, pinned, after, error));
+    *fd = open(pinned->beside, flags, mode);
     return *fd < 0 ? whit_fail_errno(error, full, "create a file beside it") : WHIT_OK;
 }
 
-/* Writes the content of one side atomically, and keeps the file's metadata; removes the file if it does not exist on
- * that side. Must be called right after is_side(), which has checked the path and that the file is `expected`. A file
- * with other hard links, or with metadata that a new file cannot get, is overwritten in place, while its folder
- * contains a complete copy of the new content. flush_files() must follow. Errors: argument (another program has written
- * the file since is_side(); it is left as it is). */
-static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after,
-                            const whit_expected *expected, uint32_t of, whit_buf *made, whit_error *error)
+/* Removes a file whose folder is open. */
+static whit_status remove_file(const whit_change *change, bool after, const char *full, const whit_pinned *pinned,
+                               const whit_expected *expected, uint32_t of, whit_error *error)
 {
-    char full[PATH_MAX], beside[PATH_MAX];
-    const bool exists = after ? change->is : change->was;
+    WHIT_TRY(free_name(full, pinned, after, error));
+    const whit_exchanged done = whit_exchange_remove(pinned->beside, pinned->full, expected);
+    if (done == WHIT_EXCHANGE_FAILED) return whit_fail_errno(error, full, "remove");
+    return done == WHIT_EXCHANGE_DONE ? WHIT_OK : has_changed(change, of, error);
+}
+
+/* Writes one side of a change to its file, whose folder is open. */
+static whit_status write_file(const whit_change *change, bool after, const char *full, const whit_pinned *pinned,
+                              const whit_expected *expected, uint32_t of, whit_error *error)
+{
     whit_exchanged done;
     whit_error ignored;
     int fd;
-    if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%s' is not a path below the project: give one relative to its folder", change->path);
-    if (!exists && !expected->exists) return WHIT_OK;
-    if (exists) WHIT_TRY(make_folders(full, strlen(journal->project), made, error));
-    if (!name_beside(full, beside))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the path is longer than %zu bytes, the limit", full,
-                         PATH_MAX - sizeof BESIDE);
-    if (!exists) {
-        WHIT_TRY(free_name(beside, after, error));
-        done = whit_exchange_remove(beside, full, expected);
-        if (done == WHIT_EXCHANGE_FAILED) return whit_fail_errno(error, full, "remove");
-        return done == WHIT_EXCHANGE_DONE ? WHIT_OK : has_changed(change, of, error);
-    }
-    WHIT_TRY(open_beside(full, beside, after, expected->exists || change->mode, &fd, error));
+    WHIT_TRY(open_beside(full, pinned, after, expected->exists || change->mode, &fd, error));
     const char *text = after ? change->after : change->before;
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
-    int old = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int old = open(pinned->full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
     bool is_kept = old < 0 ? !change->mode || fchmod(fd, change->mode) == 0
                            : fstat(old, &about) == 0 && about.st_nlink == 1 && whit_copy_metadata(old, fd);
@@ -209,17 +187,41 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
     if (old >= 0) close(old);
     ok = close(fd) == 0 && ok && (in_place || is_kept);
     whit_status status = ok ? WHIT_OK : whit_fail_errno(error, full, "write");
-    if (ok && in_place && !whit_exchange_is(full, expected))
+    if (ok && in_place && !whit_exchange_is(pinned->full, expected))
         status = has_changed(change, of, error);
     else if (ok && in_place) {
-        status = whit_write_over(full, text, n_bytes, error);
-        if (status != WHIT_OK) (void)whit_write_over(full, expected->text, expected->n_bytes, &ignored);
+        if (whit_write_over(pinned->full, text, n_bytes, error) != WHIT_OK) {
+            status = whit_fail_errno(error, full, "write");
+            (void)whit_write_over(pinned->full, expected->text, expected->n_bytes, &ignored);
+        }
     } else if (ok) {
-        done = whit_exchange_put(beside, full, expected);
+        done = whit_exchange_put(pinned->beside, pinned->full, expected);
         if (done == WHIT_EXCHANGE_FAILED) status = whit_fail_errno(error, full, "write");
         if (done == WHIT_EXCHANGE_OTHER) status = has_changed(change, of, error);
     }
-    if (status != WHIT_OK || in_place) unlink(beside);
+    if (status != WHIT_OK || in_place) unlink(pinned->beside);
+    return status;
+}
+
+/* Writes the content of one side atomically, and keeps the file's metadata; removes the file if it does not exist on
+ * that side. Must be called right after is_side(), which has checked the path and that the file is `expected`. A file
+ * with other hard links, or with metadata that a new file cannot get, is overwritten in place, while its folder
+ * contains a complete copy of the new content. flush_files() must follow. Errors: argument (another program has written
+ * the file since is_side(), and it is left as it is, or has replaced a folder of its path). */
+static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after,
+                            const whit_expected *expected, uint32_t of, whit_buf *made, whit_error *error)
+{
+    char full[PATH_MAX];
+    const bool exists = after ? change->is : change->was;
+    whit_pinned pinned;
+    if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%s' is not a path below the project: give one relative to its folder", change->path);
+    if (!exists && !expected->exists) return WHIT_OK;
+    WHIT_TRY(whit_pinned_open(full, strlen(journal->project), BESIDE, exists, made, &pinned, error));
+    const whit_status status = exists ? write_file(change, after, full, &pinned, expected, of, error)
+                                      : remove_file(change, after, full, &pinned, expected, of, error);
+    whit_pinned_close(&pinned);
     return status;
 }
 
