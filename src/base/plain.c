@@ -9,7 +9,10 @@
 
 #define MARK_BYTES 16 /* size of "<U+10FFFF>" with its terminator */
 /* maximum of combining characters over one character: tmux drops those beyond 21 bytes in total */
-#define OVER_MAX 4
+#define OVER_MAX    4
+#define TAB_COLUMNS 8
+/* maximum width of a run of blanks within a line, in columns, that is shown as it is */
+#define BLANKS_MAX 64
 
 static bool is_control(uint32_t code)
 {
@@ -162,10 +165,23 @@ size_t whit_plain_line(char *line, size_t n)
     return n_out;
 }
 
+/* Returns the end of the run of blanks that begins at `begin`. Sets *is_seen to whether a reader sees how long the run
+ * is: it does not end its line, and is not wider than BLANKS_MAX columns, after which a text could be out of sight. */
+static size_t end_of_blanks(const char *text, size_t n, size_t begin, whit_plain_kept kept, bool *is_seen)
+{
+    size_t end = begin, n_columns = 0;
+    for (; end < n && (text[end] == ' ' || text[end] == '\t'); end++) n_columns += text[end] == '\t' ? TAB_COLUMNS : 1;
+    const bool has_cr_lf = kept == WHIT_PLAIN_ENDS && end + 1 < n && text[end] == '\r' && text[end + 1] == '\n';
+    *is_seen = end < n && text[end] != '\n' && !has_cr_lf && n_columns <= BLANKS_MAX;
+    return end;
+}
+
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out)
 {
     size_t shown = 0, n_over = 0; /* bytes of `text` that are already in `out`; number of consecutive characters
                                    * drawn over one before them */
+    size_t blanks = 0;            /* end of the last run of blanks */
+    bool is_seen = true;
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
         bool is_end = code == '\r' && kept == WHIT_PLAIN_ENDS && i + 1 < n && text[i + 1] == '\n';
@@ -173,15 +189,42 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
             code == '<' && i + 2 < n && (memcmp(text + i + 1, "U+", 2) == 0 || memcmp(text + i + 1, "0x", 2) == 0);
         bool is_edge = code == ' ' && (!i || i + 1 == n);
         bool is_line = (code == '\n' || code == '\t' || is_edge) && kept == WHIT_PLAIN_NAME;
+        const bool is_blank = code == ' ' || code == '\t';
+        const bool is_sign = kept == WHIT_PLAIN_SIGNED && (!i || text[i - 1] == '\n');
+        if (is_blank && !is_sign && i >= blanks) blanks = end_of_blanks(text, n, i, kept, &is_seen);
         n_over = is_drawn_over(code) ? n_over + 1 : 0;
         bool marked = code == WHIT_UTF8_INVALID || is_mark || is_line || (is_control(code) && !is_end) ||
-            whit_plain_is_hidden(code) || is_other_blank(code) || n_over > OVER_MAX;
+            whit_plain_is_hidden(code) || is_other_blank(code) || n_over > OVER_MAX ||
+            (is_blank && !is_sign && !is_seen);
         if (!marked) continue;
         whit_buf_append(out, text + shown, i - shown);
         for (size_t k = 0; code == WHIT_UTF8_INVALID && k < length; k++)
             whit_buf_printf(out, "<0x%02X>", (unsigned)(uint8_t)text[i + k]);
         if (code != WHIT_UTF8_INVALID) whit_buf_printf(out, "<U+%04X>", (unsigned)code);
         shown = i + length;
+    }
+    if (n > shown) whit_buf_append(out, text + shown, n - shown);
+    return !out->failed;
+}
+
+bool whit_plain_expand_tabs(const char *text, size_t n, whit_buf *out)
+{
+    static const char blanks[TAB_COLUMNS + 1] = "        ";
+    size_t shown = 0, column = 0;
+    for (size_t i = 0, length; i < n; i += length) {
+        const uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
+        if (code == '\t') {
+            const size_t n_blanks = TAB_COLUMNS - column % TAB_COLUMNS;
+            whit_buf_append(out, text + shown, i - shown);
+            whit_buf_append(out, blanks, n_blanks);
+            shown = i + length;
+            column += n_blanks;
+        } else if (code == '\n') {
+            column = 0;
+        } else {
+            const int width = code == WHIT_UTF8_INVALID ? 1 : utf8proc_charwidth((utf8proc_int32_t)code);
+            column += width > 0 ? (size_t)width : 0;
+        }
     }
     if (n > shown) whit_buf_append(out, text + shown, n - shown);
     return !out->failed;

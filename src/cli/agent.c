@@ -90,12 +90,9 @@ static const char *colour_of(const char *line, size_t n, struct hunk_left *left)
     return kind == '-' ? "\x1b[31m" : NULL;
 }
 
-void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
+/* Prints a difference to a terminal in colours. */
+static void write_coloured(cli_call *call, const char *text, size_t n_bytes)
 {
-    if (!cli_has_colours(STDOUT_FILENO)) {
-        cli_write(call, text, n_bytes);
-        return;
-    }
     struct hunk_left left = {0};
     for (size_t i = 0, n; i < n_bytes; i += n) {
         const char *end = memchr(text + i, '\n', n_bytes - i);
@@ -107,6 +104,21 @@ void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
         if (end) cli_write(call, "\n", 1);
         n = n_line + (end != NULL);
     }
+}
+
+void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
+{
+    whit_buf shown = {0};
+    if (isatty(STDOUT_FILENO) && whit_plain_expand_tabs(text, n_bytes, &shown)) {
+        text = whit_chars(&shown);
+        n_bytes = shown.size_bytes;
+    }
+    if (cli_has_colours(STDOUT_FILENO))
+        write_coloured(call, text, n_bytes);
+    else
+        cli_write(call, text, n_bytes);
+    call->output_failed |= shown.failed;
+    whit_buf_free(&shown);
 }
 
 whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *error)

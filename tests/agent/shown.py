@@ -99,6 +99,25 @@ status, seen, told = typed([message(None, [("patch_file", {"patch": "l.c\n<<<<<<
                            [("[y/N", "y\n")])
 wanted("caf<0xE9>" in seen and "int b;<U+000D>int c;" in seen and read("l.c") == b"/* caf\xe9 */\nint b;\rint c;\n", f"bytes: {ascii(seen)}")
 
+# Blanks that nobody sees: at the end of a line, where "\\ " ends a command, and many before a text that is out of sight then.
+far = "a = 1;" + " " * 65 + "b = 2;\n"
+project({"b.sh": b"x\n"})
+status, seen, told = typed([write("b.sh", "echo removing \\ \nrm -rf x\n\n" + far), END], [("[y/N", "y\n")])
+wanted("+echo removing \\<U+0020>" in seen and "+rm -rf x\x1b" in seen and "+\x1b" in seen and "+a = 1;" + "<U+0020>" * 65 + "b = 2;" in seen,
+       f"blanks: {seen!r}")
+wanted(read("b.sh").decode() == "echo removing \\ \nrm -rf x\n\n" + far, f"blanks are not written: {read('b.sh')}")
+editor = Editor(WHIT, environment(), [write("b.sh", "a \n"), END])
+editor.task(editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"], "x")
+wanted(editor.asked[0]["toolCall"]["content"][0]["newText"] == "a<U+0020>\n", f"blanks in an editor: {editor.asked}")
+editor.end()
+# A tab at a terminal's last column moves nothing there, and "x<tab>/" would be shown as "x/".
+project({"t.sh": b"x\n"})
+status, seen, told = typed([write("t.sh", "rm\t/\n"), END], [("[y/N", "n\n")])
+wanted("+rm     /" in seen and "\t" not in seen, f"a tab at a terminal: {seen!r}")
+open("t.patch", "w").write("*** Begin Patch\n*** Update File: t.sh\n@@\n-x\n+rm\t/\n*** End Patch\n")
+status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply t.patch --project p > log"], [("[y/N", "n\n")], environment())
+wanted("+rm     /" in seen and "+rm\t/" in open("log").read(), f"a tab beside a pipe: {seen!r}")
+
 # The terminal of the question has seen the change, whatever becomes of stdout, and nothing commands it.
 open("x.patch", "w").write(PATCH)
 for how in ("| tee log", "> log", "--json", "| cat > log"):

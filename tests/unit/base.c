@@ -142,6 +142,11 @@ static void shown_texts_differ(void **state)
         {"\xEA\xB0\x80\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1", 18, WHIT_PLAIN_LINES,
          "\xEA\xB0\x80\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1<U+1161>"},
         {"", 0, WHIT_PLAIN_LINES, ""},
+        /* blanks that end a line, where nobody sees them: after a backslash they end a command of a shell */
+        {"a \\ \n\tb\t\n", 9, WHIT_PLAIN_LINES, "a \\<U+0020>\n\tb<U+0009>\n"},
+        {"a \r\n \n  ", 8, WHIT_PLAIN_ENDS, "a<U+0020>\r\n<U+0020>\n<U+0020><U+0020>"},
+        {" \n  \n+\n+ \n- a\n", 14, WHIT_PLAIN_SIGNED, " \n <U+0020>\n+\n+<U+0020>\n- a\n"},
+        {"a  ", 3, WHIT_PLAIN_NAME, "a<U+0020><U+0020>"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         whit_buf out = {0};
@@ -150,6 +155,20 @@ static void shown_texts_differ(void **state)
         if (out.size_bytes) assert_memory_equal(out.data, cases[i].shown, out.size_bytes);
         whit_buf_free(&out);
     }
+    /* many blanks, after which a text may be out of sight */
+    for (size_t i = 64; i <= 65; i++) {
+        whit_buf out = {0};
+        char line[80];
+        const size_t n_line = (size_t)snprintf(line, sizeof line, "a%*sb", (int)i, "");
+        assert_true(whit_plain_show(line, n_line, i % 2 ? WHIT_PLAIN_NAME : WHIT_PLAIN_LINES, &out));
+        assert_int_equal(out.size_bytes, i == 64 ? 66 : 2 + 65 * strlen("<U+0020>"));
+        whit_buf_free(&out);
+    }
+    whit_buf expanded = {0};
+    assert_true(whit_plain_expand_tabs("+\ta\n\xC3\xA9\xE4\xB8\xAD\tb\t", 12, &expanded));
+    assert_int_equal(expanded.size_bytes, 28);
+    assert_memory_equal(expanded.data, "+       a\n\xC3\xA9\xE4\xB8\xAD     b       ", 28);
+    whit_buf_free(&expanded);
     assert_true(whit_plain_has_hidden("a\xE2\x80\xAE", 4));
     assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4)); /* a joiner after an ASCII letter joins nothing */
     assert_true(whit_plain_has_hidden("a\xEF\xBF\xBF", 4)); /* a noncharacter */

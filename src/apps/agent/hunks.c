@@ -67,7 +67,7 @@ whit_status whit_change_show(const whit_change *change, whit_buf *out, whit_erro
 {
     whit_buf diff = {0}, spans = {0};
     whit_status status = write_diff(change, &diff, &spans, error);
-    if (status == WHIT_OK && !whit_plain_show(whit_chars(&diff), diff.size_bytes, WHIT_PLAIN_LINES, out))
+    if (status == WHIT_OK && !whit_plain_show(whit_chars(&diff), diff.size_bytes, WHIT_PLAIN_SIGNED, out))
         status = whit_fail_memory(error, "the difference of two texts", diff.size_bytes);
     whit_buf_free(&diff);
     whit_buf_free(&spans);
@@ -100,7 +100,7 @@ static bool show_texts(whit_hunks *hunks)
     for (size_t k = 0; ok && k < hunks->n; k++) {
         const whit_diff_hunk *span = &spans_of(hunks)[k];
         ok = whit_plain_show(whit_chars(&hunks->texts) + span->text_begin, span->text_end - span->text_begin,
-                             WHIT_PLAIN_LINES, &hunks->shown);
+                             WHIT_PLAIN_SIGNED, &hunks->shown);
         ends[k] = hunks->shown.size_bytes;
     }
     for (size_t k = 0; ok && k < hunks->n; k++) {
