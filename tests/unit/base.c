@@ -238,7 +238,7 @@ static void writes_are_atomic(void **state)
     assert_non_null(strstr(error.message, folder));
 }
 
-/* A written file has the mode that the umask permits, and the process's umask is unchanged. */
+/* A new file has the mode that the umask permits, and the process's umask is unchanged. */
 static void files_have_the_users_mode(void **state)
 {
     (void)state;
@@ -255,9 +255,9 @@ static void files_have_the_users_mode(void **state)
         assert_int_equal(umask(masks[i]), masks[i]);
         assert_int_equal(stat(path, &info), 0);
         assert_int_equal(info.st_mode & 0777, 0666 & ~masks[i]);
+        unlink(path);
     }
     umask(before);
-    unlink(path);
     rmdir(folder);
     assert_int_equal(whit_write_file(path, "x", 1, &error), WHIT_ERROR_IO);
     assert_non_null(strstr(error.message, path));
