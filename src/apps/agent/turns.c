@@ -226,8 +226,8 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
 }
 
 /* Returns whether the content is what is left of a file that was overwritten in place, by its turn or by the turn's
- * recovery, and not to its end: each of its bytes is that of one of the two sides, or zero beyond the end of the shorter
- * one. A file that somebody has changed since has other bytes. */
+ * recovery, and not to its end: each of its bytes is that of one of the two sides, or zero beyond the end of the
+ * shorter one. A file that somebody has changed since has other bytes. */
 static bool is_mixture(const whit_change *c, const whit_buf *content)
 {
     const bool grows = c->after_bytes > c->before_bytes;
