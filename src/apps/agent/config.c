@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define FILE_BYTES ((size_t)1 << 20)
 #define LIST_MAX   32
@@ -117,7 +116,7 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
 static whit_status load_settings(whit_agent_config *config, const char *path, bool is_projects, whit_error *error)
 {
     whit_buf text = {0};
-    if (access(path, F_OK) != 0) return WHIT_OK;
+    if (!whit_path_exists(path)) return WHIT_OK;
     whit_status status = whit_read_file(path, FILE_BYTES, &text, error);
     if (status == WHIT_OK)
         status = whit_agent_config_parse(config, whit_chars(&text), text.size_bytes, path, is_projects, error);

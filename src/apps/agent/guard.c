@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Lists the guarded names and the forms of keys, and matches paths and texts against them. */
 #include "agent/guard.h"
+#include "base/file.h"
 #include "base/items.h"
 #include "base/path.h"
 
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <utf8proc.h>
 
@@ -248,7 +248,7 @@ static bool is_repository_part(const char *project, const char *path)
     if (strcmp(part, "head") == 0) return true;
     for (const char *name = path; name; name = strchr(name, '/'), name += name != NULL) {
         int n = snprintf(entry, sizeof entry, "%s/%.*sHEAD", project, (int)(name - path), path);
-        if (n > 0 && n < (int)sizeof entry && access(entry, F_OK) == 0) return true;
+        if (n > 0 && n < (int)sizeof entry && whit_path_exists(entry)) return true;
     }
     return false;
 }
@@ -261,9 +261,9 @@ static bool precedes_makefile(const char *project, const char *path)
     const int n_folder = (int)(name - path);
     if (strcmp(name, "makefile") != 0) return false;
     int n = snprintf(entry, sizeof entry, "%s/%.*sMakefile", project, n_folder, path);
-    if (n < 0 || n >= (int)sizeof entry || access(entry, F_OK) != 0) return false;
+    if (n < 0 || n >= (int)sizeof entry || !whit_path_exists(entry)) return false;
     snprintf(entry, sizeof entry, "%s/%s", project, path);
-    return access(entry, F_OK) != 0;
+    return !whit_path_exists(entry);
 }
 
 bool whit_guard_is_secret(const char *path)

@@ -2,6 +2,7 @@
  * The lists name what is harmless, so that a module that nobody thought of needs a review. */
 #include "agent/review_imports.h"
 
+#include "base/file.h"
 #include "base/items.h"
 #include "base/plain.h"
 #include "code/walk.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 /* ---- modules and headers that need no review ------------------------------------------------------- */
 
@@ -148,7 +148,7 @@ static bool has_file(const whit_review_project *project, const char *path)
     const whit_change *staged = project->staged ? whit_changes_find(project->staged, path) : NULL;
     if (staged && staged->is) return true;
     const int n = snprintf(entry, sizeof entry, "%s/%s", project->folder, path);
-    return n > 0 && n < (int)sizeof entry && access(entry, F_OK) == 0;
+    return n > 0 && n < (int)sizeof entry && whit_path_exists(entry);
 }
 
 /* Returns whether a module's file or package lies in a folder ("" or a path that ends in '/'). A folder without
