@@ -102,6 +102,7 @@ def test_adapters():
     check(server.get("/lora-adapters")[0]["scale"] == 1 and server.text() == verse and server.text(lora=[]) == plain != verse,
           "an adapter that is on by itself")
     server.post("/v1/embeddings", {"input": "a"})
+    server.post("/v1/embeddings", {"input": "a", "adapters": None, "lora": None})
     server.post("/v1/embeddings", {"input": "a", "adapters": {"verse": 1}}, 400)
     for wrong in ([{"id": 7, "scale": 1}], [{"id": 0, "scale": 17}], [{"id": 0}], [1]):
         server.post("/lora-adapters", wrong, 400)

@@ -58,7 +58,8 @@ static void add_usual(const whit_api *api, whit_job *job)
 
 bool whit_mounts_are_named(const whit_api *api, const json_t *body)
 {
-    return json_object_get(body, "adapters") || json_object_get(body, "lora") ||
+    const json_t *adapters = json_object_get(body, "adapters"), *lora = json_object_get(body, "lora");
+    return (adapters && !json_is_null(adapters)) || (lora && !json_is_null(lora)) ||
         is_adapter(api, json_string_value(json_object_get(body, "model")));
 }
 
