@@ -204,12 +204,13 @@ void whit_changes_settle(whit_changes *set)
 whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content, whit_error *error)
 {
     whit_change *c = whit_changes_at(set, i);
+    if (!whit_buf_append(&set->contents, content, sizeof *content)) {
+        whit_buf_free(content);
+        return whit_fail_memory(error, "the list of changes", sizeof *content);
+    }
     c->after = whit_chars(content);
     c->after_bytes = content->size_bytes;
-    if (whit_buf_append(&set->contents, content, sizeof *content)) return WHIT_OK;
-    whit_buf_free(content);
-    c->after_bytes = 0;
-    return whit_fail_memory(error, "the list of changes", sizeof *content);
+    return WHIT_OK;
 }
 
 bool whit_changes_copy(whit_changes *set, const whit_change *change)
