@@ -101,7 +101,8 @@ static void a_copy_is_private(void **state)
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(link(path, other), 0);
     whit_turns *journal = open_journal(NULL);
-    const whit_change one = change("linked", "old", "a text of a length of its own");
+    whit_change one = change("linked", "old", "a text of a length of its own");
+    one.has_links = true;
     watched_bytes = one.after_bytes;
     assert_ok(whit_turns_write(journal, &one, 1, "x", &error), error);
     assert_int_equal(watched_mode, 0600);
@@ -135,6 +136,7 @@ static void a_file_keeps_all_but_its_content(void **state)
         whit_turns *journal = open_journal(NULL);
         whit_change one = change(name, "old text", "a new and longer text");
         one.mode = was.st_mode & 07777;
+        one.has_links = linked;
         assert_ok(whit_turns_write(journal, &one, 1, "x", &error), error);
         for (int undone = 0; undone < 2; undone++) {
             uint32_t number = 0;
@@ -170,8 +172,8 @@ static void a_write_in_place_is_taken_back(void **state)
     assert_int_equal(link(path, other), 0);
     whit_turns *journal = open_journal(NULL);
     /* the file before it in the turn has the same folder, and so the same name of its temporary file */
-    const whit_change both[] = {change("first", "old", "new"),
-                                change("linked", "the old text", "the new text, longer")};
+    whit_change both[] = {change("first", "old", "new"), change("linked", "the old text", "the new text, longer")};
+    both[1].has_links = true;
     assert_ok(whit_turns_write(journal, both, 2, "x", &error), error);
     whit_turns_close(journal);
     /* state after a crash: no end frame, the file half old and half new, the copy complete */
@@ -302,6 +304,29 @@ static void a_save_between_look_and_write_stays(void **state)
     assert_int_equal(whit_turns_write(journal, &cases[0], 1, NULL, &error), WHIT_ERROR_ARGUMENT);
     assert_string_equal(get("a"), "old a");
     assert_string_equal(get("b"), "old a");
+    assert_string_equal(get(".whit-turn~"), "");
+    whit_turns_close(journal);
+}
+
+/* A file that has got another name since it was shown or written is not overwritten: the other one's text would change,
+ * too, and nobody was told. */
+static void a_file_with_a_new_name_stays(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    uint32_t number = 0;
+    put("a", "old a");
+    const whit_change one = change("a", "old a", "new a");
+    whit_turns *journal = open_journal(NULL);
+    assert_ok(whit_turns_write(journal, &one, 1, NULL, &error), error);
+    link_a();
+    assert_int_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "has other names now"));
+    const whit_change other = change("a", "new a", "newer a");
+    assert_int_equal(whit_turns_write(journal, &other, 1, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_string_equal(get("a"), "new a");
+    assert_string_equal(get("b"), "new a");
     assert_string_equal(get(".whit-turn~"), "");
     whit_turns_close(journal);
 }
@@ -805,6 +830,7 @@ int main(void)
         cmocka_unit_test(a_write_in_place_is_taken_back),
         cmocka_unit_test(a_turn_stays_in_its_folder),
         cmocka_unit_test(a_save_between_look_and_write_stays),
+        cmocka_unit_test(a_file_with_a_new_name_stays),
         cmocka_unit_test(a_link_between_look_and_write_leads_nowhere),
         cmocka_unit_test(an_edit_after_a_crash_stays),
         cmocka_unit_test(undo_removes_made_folders),

@@ -79,6 +79,8 @@ static bool adds_hidden(const whit_change *c)
     return found;
 }
 
+static const char other_names[] = "it has other names, whose text would change, too";
+
 /* Reasons that follow from the path and the disk. They may change while a person reads, since folders, links and other
  * files may change. */
 static const struct {
@@ -89,7 +91,7 @@ static const struct {
     {2, "it belongs to the project's configuration, which programs obey"},
     {4, "it may contain keys"},
     {8, "it deletes a file"},
-    {16, "it has other names, whose text would change, too"},
+    {16, other_names},
     {32, "it hides files of the project from checks"},
 };
 
@@ -186,6 +188,7 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
         whit_change *c = whit_changes_at(set, i);
         char room[WHIT_REASON_BYTES];
         snprintf(c->reason, sizeof c->reason, "%s", whit_or_empty(whit_light_red(project, set, c, room)));
+        c->has_links = strstr(c->reason, other_names) != NULL;
         c->place = whit_project_place(project, c->path);
         if (*c->reason && !first) first = c;
     }

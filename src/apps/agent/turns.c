@@ -43,8 +43,9 @@ typedef struct frame_head {
 } frame_head;
 
 typedef struct frame_change {
-    uint32_t path_bytes, was;
-    uint32_t is; /* bit 0: the file exists after the turn; bits 1 to 31: n_folders of whit_change */
+    uint32_t path_bytes;
+    uint32_t was; /* bit 0: the file existed before the turn; bit 1: has_links of whit_change */
+    uint32_t is;  /* bit 0: the file exists after the turn; bits 1 to 31: n_folders of whit_change */
     uint32_t mode;
     uint64_t before_bytes, after_bytes;
 } frame_change;
@@ -181,13 +182,18 @@ static whit_status write_file(const whit_change *change, bool after, const char 
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int old = open(pinned->full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
-    bool is_kept = old < 0 ? !change->mode || fchmod(fd, change->mode) == 0
-                           : fstat(old, &about) == 0 && about.st_nlink == 1 && whit_copy_metadata(old, fd);
+    const bool has_links = old >= 0 && fstat(old, &about) == 0 && about.st_nlink > 1;
+    bool is_kept = old < 0 ? !change->mode || fchmod(fd, change->mode) == 0 : !has_links && whit_copy_metadata(old, fd);
     bool in_place = old >= 0 && !is_kept, ok = whit_write_all(fd, text, n_bytes) && (!in_place || fsync(fd) == 0);
     if (old >= 0) close(old);
     ok = close(fd) == 0 && ok && (in_place || is_kept);
     whit_status status = ok ? WHIT_OK : whit_fail_errno(error, full, "write");
-    if (ok && in_place && !whit_exchange_is(pinned->full, expected))
+    if (ok && has_links && !change->has_links)
+        status =
+            whit_fail(error, WHIT_ERROR_ARGUMENT,
+                      "%s: has other names now, whose text would change, too; nothing is written: look at it again",
+                      change->path);
+    else if (ok && in_place && !whit_exchange_is(pinned->full, expected))
         status = has_changed(change, of, error);
     else if (ok && in_place) {
         if (whit_write_over(pinned->full, text, n_bytes, error) != WHIT_OK) {
@@ -332,7 +338,7 @@ static whit_status add_bytes(whit_turns *journal, whit_buf *pending, const void 
 static whit_status add_change(whit_turns *journal, whit_buf *pending, const whit_change *c, whit_error *error)
 {
     frame_change record = {.path_bytes = (uint32_t)strlen(c->path),
-                           .was = c->was,
+                           .was = c->was | (uint32_t)c->has_links << 1,
                            .is = c->is | count_new_folders(journal->project, c) << 1,
                            .mode = c->mode,
                            .before_bytes = c->before_bytes,
@@ -409,7 +415,8 @@ static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded
                 continue;
             }
             whit_change change = {.path = WHIT_ITEMS(char, &l->paths) + l->paths.size_bytes,
-                                  .was = r.was,
+                                  .was = r.was & 1,
+                                  .has_links = r.was >> 1 & 1,
                                   .is = r.is & 1,
                                   .n_folders = r.is >> 1,
                                   .mode = r.mode & 07777,

@@ -24,6 +24,9 @@ typedef struct whit_change {
     /* in a turn of the journal: how many of the path's innermost folders the turn created; undo removes them if they
      * are empty */
     uint32_t n_folders;
+    /* the file has other hard links, as a person was told: their text changes, too. Without it such a file is not
+     * overwritten. Set by whit_light_mark() and kept in the journal. */
+    bool has_links;
     const char *before, *after;
     size_t before_bytes, after_bytes;
     /* place of the file when the change was shown (whit_project_place), set by whit_light_mark(); 0: not known */
