@@ -40,6 +40,15 @@ project({"AGENTS.md": f"Push with {TOKEN}.\n"})
 done, results, asked = run([message("done")])
 wanted(TOKEN not in asked and "Push with [a key or token" in asked, "a token of AGENTS.md is sent")
 
+# A text that another program has gone on with in UTF-16, where a key has another form; rules in UTF-16.
+wide = f"token {TOKEN}\n".encode("utf-16le")
+project({"log.txt": "a line\n" * 1000})
+open("p/log.txt", "ab").write(wide)
+open("p/AGENTS.md", "wb").write(wide)
+done, results, asked = run([call(("read", {"path": "log.txt", "first": 1000}), ("grep", {"pattern": "t.o.k"})), message("done")])
+wanted(TOKEN[5] + "\\u0000" + TOKEN[6] not in asked and "is not text" in results[0], f"a token in UTF-16 is sent: {results}")
+wanted("AGENTS.md is not text" in asked, f"rules in UTF-16: {asked[:3000]}")
+
 # A file that a model may patch and not read: the patched text is not put into the copy for commands, either.
 project({"k.py": f"T = '{TOKEN}'\nx = 1\n"})
 done, results, asked = run([call(("patch_file", {"patch": "k.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"}),

@@ -120,7 +120,11 @@ whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char 
     *messages = (whit_agent_messages){.list = json_array(), .limit_bytes = limit_bytes};
     whit_buf_append_str(&text, system_text);
     whit_status status = path ? whit_project_read(project, path, &rules, &there, &mode, error) : WHIT_OK;
-    if (status == WHIT_OK && there) {
+    /* keys in UTF-16 would not be found */
+    const bool is_text = !rules.size_bytes || !memchr(rules.data, 0, rules.size_bytes);
+    if (status == WHIT_OK && there && !is_text)
+        whit_buf_append_str(&text, "\n\nThe project's AGENTS.md is not text, so it is left out.");
+    if (status == WHIT_OK && there && is_text) {
         whit_guard_hide_keys(&rules);
         size_t most = limit_bytes / 8 < RULES_BYTES ? limit_bytes / 8 : RULES_BYTES;
         size_t kept = whit_utf8_cut(whit_chars(&rules), rules.size_bytes, most);

@@ -123,7 +123,7 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
         size_t key = 0, key_end;
         if (whit_guard_find_key(n ? text : "", n, &key, &key_end) || (staged && whit_change_had_key(staged)))
             whit_buf_printf(result, "error: %s: contains a key or a token, so it is not read", path);
-        else if (n && memchr(text, 0, n < 4096 ? n : 4096))
+        else if (n && memchr(text, 0, n))
             whit_buf_printf(result, "error: %s: is not text (%zu bytes)", path, n);
         else if (from == to)
             whit_buf_printf(result, n ? "(no such lines: %s has %zu bytes)" : "(%s has %zu bytes)", path, n);
