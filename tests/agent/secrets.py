@@ -49,6 +49,13 @@ done, results, asked = run([call(("read", {"path": "log.txt", "first": 1000}), (
 wanted(TOKEN[5] + "\\u0000" + TOKEN[6] not in asked and "is not text" in results[0], f"a token in UTF-16 is sent: {results}")
 wanted("AGENTS.md is not text" in asked, f"rules in UTF-16: {asked[:3000]}")
 
+# What a check of the syntax says does not quote a file with passwords, before or after a person is asked.
+project({"secrets.json": '[\n"hunter2",\n"x"\n]\n', "words.json": '[\n"hunter3",\n"x"\n]\n'})
+done, results, asked = run([call(("patch_file", {"patch": f"{name}\n<<<<<<< SEARCH\n[\n=======\n[\"a\"\n>>>>>>> REPLACE\n"}))
+                            for name in ("secrets.json", "words.json")] + [message("done")], "--yes")
+wanted("hunter2" not in asked and "line 2: is not JSON" in results[0], f"a check quotes a password: {results}")
+wanted("hunter3" in results[1], f"a check does not say what is wrong: {results}")
+
 # A file that a model may patch and not read: the patched text is not put into the copy for commands, either.
 project({"k.py": f"T = '{TOKEN}'\nx = 1\n"})
 done, results, asked = run([call(("patch_file", {"patch": "k.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"}),

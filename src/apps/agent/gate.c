@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/gate.h"
 
+#include "agent/light.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,8 +114,9 @@ static bool is_json(const char *text, size_t n, json_error_t *at)
 }
 
 /* Checks the syntax of one change: no added conflict markers, valid JSON, balanced brackets. A text that was already
- * wrong before may stay wrong. If the change is refused, appends the reason to `why` and returns false. */
-static bool gate_syntax(const whit_change *c, whit_buf *why)
+ * wrong before may stay wrong. If the change is refused, returns false and appends the reason to `why`. The model reads
+ * the reason, so it does not quote a file that may contain keys. */
+static bool gate_syntax(const char *project, const whit_change *c, whit_buf *why)
 {
     static const char *const c_like[] = {".c", ".h", ".cc", ".cpp", ".hpp", ".java", NULL}, *const go[] = {".go", NULL},
                              *const python[] = {".py", NULL}, *const json[] = {".json", NULL};
@@ -126,7 +129,10 @@ static bool gate_syntax(const whit_change *c, whit_buf *why)
     }
     if (ends_with(c->path, json) && !is_json(c->after, c->after_bytes, &at) &&
         (!c->was || is_json(c->before, c->before_bytes, &ignored))) {
-        whit_buf_printf(why, "%s: line %d: is not JSON: %s\n", c->path, at.line, at.text);
+        const bool is_secret = whit_light_secret(project, c->path) || whit_change_had_key(c);
+        whit_buf_printf(why, "%s: line %d: is not JSON", c->path, at.line);
+        if (!is_secret) whit_buf_printf(why, ": %s", at.text);
+        whit_buf_append_str(why, "\n");
         return false;
     }
     bool known = ends_with(c->path, c_like) || ends_with(c->path, go) || ends_with(c->path, python);
@@ -178,7 +184,7 @@ whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
     whit_scratch scratch = {.lock = -1, .tree_fd = -1};
     *passed = true;
     for (size_t i = 0; i < whit_changes_count(staged); i++)
-        *passed = gate_syntax(whit_changes_at(staged, i), why) && *passed;
+        *passed = gate_syntax(runner->project, whit_changes_at(staged, i), why) && *passed;
     whit_status status = run_checks(runner, &scratch, staged, on_check, user, passed, why, error);
     whit_scratch_close(&scratch);
     return status;
