@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -22,6 +24,12 @@ static bool begin_lines(int terminal, struct termios *before)
     const bool is_usual =
         usual.c_lflag == before->c_lflag && usual.c_iflag == before->c_iflag && usual.c_oflag == before->c_oflag;
     return !is_usual && tcsetattr(terminal, TCSANOW, &usual) == 0;
+}
+
+const char *whit_typed_plain(void)
+{
+    const char *kind = getenv("TERM");
+    return kind && *kind && strcmp(kind, "dumb") != 0 ? "\x1b[0m\x1b(B\x0f\x1b[?7h" : "";
 }
 
 bool whit_typed_waits(int terminal)
@@ -46,7 +54,7 @@ ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, co
     sigaddset(&waiting, SIGCONT);
     const bool is_changed = begin_lines(terminal, &settings);
     (void)tcflush(terminal, TCIFLUSH);
-    dprintf(terminal, "%.*s%s", (int)n_question, question, mark);
+    dprintf(terminal, "%s%.*s%s", whit_typed_plain(), (int)n_question, question, mark);
     ssize_t got = ppoll(&wait, 1, NULL, &waiting) < 0 ? -1 : read(terminal, line, room);
     if (got < 0) dprintf(terminal, "\n");
     if (is_changed) (void)tcsetattr(terminal, TCSANOW, &settings);

@@ -6,6 +6,7 @@
 #include "agent/light.h"
 #include "base/phrase.h"
 #include "base/plain.h"
+#include "base/typed.h"
 #include "cli/agent.h"
 #include "cli/verbs.h"
 
@@ -113,6 +114,7 @@ void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
         text = whit_chars(&shown);
         n_bytes = shown.size_bytes;
     }
+    cli_control(call, whit_typed_plain());
     if (cli_has_colours(STDOUT_FILENO))
         write_coloured(call, text, n_bytes);
     else

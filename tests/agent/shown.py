@@ -118,6 +118,14 @@ open("t.patch", "w").write("*** Begin Patch\n*** Update File: t.sh\n@@\n-x\n+rm\
 status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply t.patch --project p > log"], [("[y/N", "n\n")], environment())
 wanted("+rm     /" in seen and "+rm\t/" in open("log").read(), f"a tab beside a pipe: {seen!r}")
 
+# A terminal that another program has left without the wrapping of lines, or with concealed text, shows all of both.
+usual = "\x1b[0m\x1b(B\x0f\x1b[?7h"
+for how in ("", "> log"):
+    status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply t.patch --project p {how}"], [("[y/N", "n\n")], dict(environment(), TERM="xterm"))
+    wanted(0 <= seen.find(usual) < seen.find("+rm ") < seen.rfind(usual) < seen.find("Write 1 file"), f"a terminal's modes {how}: {seen!r}")
+status, seen = at_terminal([WHIT, "agent", "apply", "t.patch", "--project", "p"], [("[y/N", "n\n")], dict(environment(), TERM="dumb"))
+wanted("\x1b" not in seen and "+rm     /" in seen, f"a terminal without control sequences: {seen!r}")
+
 # The terminal of the question has seen the change, whatever becomes of stdout, and nothing commands it.
 open("x.patch", "w").write(PATCH)
 for how in ("| tee log", "> log", "--json", "| cat > log"):

@@ -284,7 +284,8 @@ bool whit_light_tell(const char *text, size_t n)
     whit_buf shown = {0};
     int terminal = open_terminal();
     if (terminal < 0) return false;
-    bool ok = whit_plain_expand_tabs(text, n, &shown) && whit_write_all(terminal, shown.data, shown.size_bytes);
+    bool ok = whit_buf_append_str(&shown, whit_typed_plain()) && whit_plain_expand_tabs(text, n, &shown) &&
+        whit_write_all(terminal, shown.data, shown.size_bytes);
     whit_buf_free(&shown);
     close(terminal);
     return ok;
