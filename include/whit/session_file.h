@@ -29,10 +29,10 @@ typedef struct whit_session_file whit_session_file;
  * the difference. The restored sequence continues bit for bit as if it had never been closed. */
 WHIT_API WHIT_CHECKED whit_status whit_session_load(whit_session *session, uint32_t sequence, const char *path,
                                                     const char *purpose, whit_session_file **file, whit_error *error);
-/* Writes a sequence to a new file, which then replaces `path`: its tokens, its closed KV blocks and, if the cache has
- * checkpoints, those of its end and of up to two other positions. The sequence is unchanged. *n_tokens: number of
- * tokens written, which is all of them, or whole blocks of 64 if the cache has no checkpoints. On failure an existing
- * file stays as it was. */
+/* Writes a sequence to a new file (`path` and ".whit-snapshot"), which then replaces `path`: its tokens, its closed KV
+ * blocks and, if the cache has checkpoints, those of its end and of up to two other positions. The sequence is
+ * unchanged. *n_tokens: number of tokens written, which is all of them, or whole blocks of 64 if the cache has no
+ * checkpoints. On failure an existing file stays as it was. */
 WHIT_API WHIT_CHECKED whit_status whit_session_snapshot(whit_session *session, uint32_t sequence, const char *path,
                                                         const char *purpose, uint32_t *n_tokens, whit_error *error);
 WHIT_API void whit_session_file_close(whit_session_file *file);

@@ -302,7 +302,9 @@ static void snapshots_keep_marks(void **state)
     for (uint32_t turn = 0; turn < 3; turn++) take_turn(session, 0, &c, 30 + turn, NULL);
     assert_ok(whit_session_share(session, 0, 1, PREFIX, &error), error); /* a second client with the same prefix */
     assert_int_equal(whit_session_position(session, 1), PREFIX);
+    assert_ok(whit_write_file(in_folder("a.new"), "own", 3, &error), error); /* a snapshot keeps files of other names */
     assert_ok(whit_session_snapshot(session, 0, in_folder("a"), "test", &n_saved, &error), error);
+    assert_int_equal(access(in_folder("a.new"), F_OK), 0);
     assert_int_equal(n_saved, c.n);
     assert_int_equal(whit_session_position(session, 0), c.n);
     whit_session_close(session);

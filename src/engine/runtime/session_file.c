@@ -500,7 +500,8 @@ whit_status whit_session_snapshot(whit_session *s, uint32_t sequence, const char
     whit_session_file *file;
     whit_buf next = {.allocator = s->allocator};
     WHIT_TRY(whit_split_refuse(s, "snapshots are", error));
-    if (!whit_buf_printf(&next, "%s.new", path)) return whit_fail_memory(error, "a session file", strlen(path));
+    if (!whit_buf_printf(&next, "%s.whit-snapshot", path))
+        return whit_fail_memory(error, "a session file", strlen(path));
     const char *new_path = whit_chars(&next);
     unlink(new_path);
     whit_status status = open_file(s, sequence, new_path, purpose, &file, error);
