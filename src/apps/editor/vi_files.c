@@ -18,16 +18,47 @@ void ed_vi_skip_blanks(const char **at)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+/* Writes the path of a typed file name. As in vi, % in a name that no file has stands for this text's file. Returns
+ * false, with a message, for what vi reads in another way than as a name. */
+static bool take_name(ed *e, const char *typed, char path[PATH_MAX])
+{
+    const char *name = e->window->doc->buffer->path ? e->window->doc->buffer->name : NULL;
+    char expanded[PATH_MAX];
+    size_t n = 0;
+    whit_file_identity there;
+    whit_file_identify(ed_typed_path(typed, path), &there);
+    if (there.exists) return true;
+    if (!strncmp(typed, ">>", 2)) {
+        ed_vi_fail(e, "nothing is appended: ':w !cat >>FILE' does that");
+        return false;
+    }
+    if (!strcmp(typed, "#") || strstr(typed, "%:") || (strchr(typed, '%') && !name)) {
+        ed_vi_fail(e, "type the file's name: nothing stands for '%.100s' here", typed);
+        return false;
+    }
+    for (; *typed && n < sizeof expanded; typed++)
+        n += (size_t)snprintf(expanded + n, sizeof expanded - n, "%.*s", *typed == '%' ? PATH_MAX : 1,
+                              *typed == '%' ? name : typed);
+    if (n >= sizeof expanded) {
+        ed_vi_fail(e, "the file's name is longer than %d bytes, the limit", PATH_MAX - 1);
+        return false;
+    }
+    expanded[n] = 0;
+    ed_typed_path(expanded, path);
+    return true;
+}
+
 static bool write_doc(ed *e, const char *name, bool force)
 {
     struct ed_doc *doc = e->window->doc;
     char path[PATH_MAX];
-    if (*name && doc->buffer->path && ed_doc_find(e, ed_typed_path(name, path)) != doc) {
+    if (*name && !take_name(e, name, path)) return false;
+    if (*name && doc->buffer->path && ed_doc_find(e, path) != doc) {
         ed_save_copy(e, path, force);
         return false;
     }
     if (*name) {
-        ed_save_under(e, ed_typed_path(name, path), force, NULL);
+        ed_save_under(e, path, force, NULL);
         return false;
     }
     ed_save(e, doc, force);
@@ -43,7 +74,8 @@ static void open_file(ed *e, const char *name)
 {
     whit_error error;
     char path[PATH_MAX];
-    struct ed_doc *doc = ed_open_file(e, ed_typed_path(name, path), &error);
+    if (!take_name(e, name, path)) return;
+    struct ed_doc *doc = ed_open_file(e, path, &error);
     if (doc)
         ed_show(e, doc);
     else
@@ -114,8 +146,10 @@ bool ed_vi_files(ed *e, const char *at)
         write_doc(e, at, force);
     } else if (TAKES("sav", "saveas")) {
         char path[PATH_MAX];
-        if (*at)
-            ed_save_under(e, ed_typed_path(at, path), force, NULL);
+        if (*at && take_name(e, at, path))
+            ed_save_under(e, path, force, NULL);
+        else if (*at)
+            return true;
         else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the editor's own command "save" */
             ed_save(e, e->window->doc, force);
         else
@@ -229,8 +263,8 @@ static void read_file(ed *e, const char *name, whit_range lines)
     char path[PATH_MAX];
     whit_error error;
     whit_buf text = {0};
-    if (!ed_vi_may_change(e)) return;
-    if (whit_read_file(ed_typed_path(name, path), ED_VI_BYTES_MAX, &text, &error) != WHIT_OK)
+    if (!ed_vi_may_change(e) || !take_name(e, name, path)) return;
+    if (whit_read_file(path, ED_VI_BYTES_MAX, &text, &error) != WHIT_OK)
         ed_complain_error(e, &error);
     else if (text.size_bytes)
         ed_put_lines(e, e->window->doc, lines.end, whit_chars(&text), text.size_bytes);
