@@ -148,7 +148,7 @@ bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size
     if (ok && n && text[n - 1] != '\n') ok = whit_buffer_edit(buffer, at + n, 0, "\n", 1, &error) == WHIT_OK;
     whit_buffer_seal(buffer);
     if (!ok) ed_complain_error(e, &error);
-    if (ok && e->window->doc == doc) {
+    if (ok && e->window->doc == doc && e->prompt.kind != ED_PROMPT_REPLACING) { /* which is about the cursor's place */
         ed_only_main(e);
         *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, -1};
     }

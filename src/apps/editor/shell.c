@@ -13,7 +13,8 @@
 #define OUTPUT_BYTES (64u << 20)
 #define INPUT_BYTES  (64u << 20)
 #define LINE_BYTES   1000 /* number of bytes at the beginning of an output line that are searched for a place */
-#define FOLDERS_MAX  32   /* maximum nesting of the folders that `make` reports to enter */
+#define NO_ERRORS    " 2>/dev/null"
+#define FOLDERS_MAX  32 /* maximum nesting of the folders that `make` reports to enter */
 
 static const char *folder_of(const ed *e)
 {
@@ -65,8 +66,11 @@ void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range r
     shell->n_sent = 0;
     shell->output.limit_bytes = OUTPUT_BYTES;
     if (kind != ED_SHELL_INSERT && !read_input(e, range)) return;
+    char line[sizeof shell->command + sizeof NO_ERRORS];
     whit_error error;
-    if (whit_piped_start_line(&shell->child, shell->command, folder_of(e), &error) != WHIT_OK) {
+    /* warnings of a formatter that succeeds are no part of the text */
+    snprintf(line, sizeof line, "%s%s", shell->command, kind == ED_SHELL_FORMAT ? NO_ERRORS : "");
+    if (whit_piped_start_line(&shell->child, line, folder_of(e), &error) != WHIT_OK) {
         ed_complain_error(e, &error);
         return;
     }
@@ -199,6 +203,42 @@ static void show_output(ed *e)
     if (before->doc != doc) e->window = before;
 }
 
+static bool is_blank(const whit_text *text)
+{
+    for (uint64_t at = 0; at < whit_text_size(text);) {
+        whit_span span = whit_text_at(text, at);
+        for (uint64_t i = 0; i < span.size_bytes; i++)
+            if (!isspace(span.data[i])) return false;
+        at += span.size_bytes;
+    }
+    return true;
+}
+
+/* Replaces the document's text by the formatter's output. */
+static void put_formatted(ed *e, struct ed_doc *doc)
+{
+    const whit_buf *output = &e->shell.output;
+    whit_error why;
+    if (!output->size_bytes && !is_blank(doc->buffer->text))
+        ed_complain(e, "nothing was formatted, because the formatter printed nothing");
+    else if (whit_buffer_become(doc->buffer, output->size_bytes ? whit_chars(output) : "", output->size_bytes, &why) !=
+             WHIT_OK)
+        ed_complain_error(e, &why);
+    else
+        ed_say(e, "formatted; not saved yet");
+}
+
+/* Runs a formatter that has failed again, to show its errors. */
+static void show_format_errors(ed *e)
+{
+    struct ed_shell *shell = &e->shell;
+    char command[sizeof shell->command];
+    if (shell->doc != e->window->doc ||
+        snprintf(command, sizeof command, "%s >/dev/null", shell->command) >= (int)sizeof command)
+        return;
+    ed_shell_start(e, ED_SHELL_SHOW, command, (whit_range){0, whit_text_size(ed_text(e))});
+}
+
 static void put_output(ed *e)
 {
     struct ed_shell *shell = &e->shell;
@@ -208,12 +248,7 @@ static void put_output(ed *e)
         return;
     }
     if (shell->kind == ED_SHELL_FORMAT) {
-        whit_error why;
-        const char *formatted = shell->output.size_bytes ? whit_chars(&shell->output) : "";
-        if (whit_buffer_become(doc->buffer, formatted, shell->output.size_bytes, &why) != WHIT_OK)
-            ed_complain_error(e, &why);
-        else
-            ed_say(e, "formatted; not saved yet");
+        put_formatted(e, doc);
         return;
     }
     const char *text = shell->output.size_bytes ? whit_chars(&shell->output) : "";
@@ -267,6 +302,7 @@ static void finish_command(ed *e)
         put_output(e);
     }
     free_buffers(shell);
+    if (shell->kind == ED_SHELL_FORMAT && code > 0 && !shell->stopped) show_format_errors(e);
 }
 
 bool ed_shell_pump(ed *e)
