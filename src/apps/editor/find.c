@@ -26,6 +26,9 @@
 #define UNSAVED_BYTES (16u << 20)
 #define MATCH_LIMIT   1000000u /* limit on PCRE2's matching steps, which ends endless backtracking */
 
+/* maximum number of files that a replacement in the project visits */
+#define REPLACE_FILES_MAX 1000u
+
 struct ed_search {
     pcre2_code *code;
     pcre2_match_data *data;
@@ -292,7 +295,8 @@ void ed_replace_forget(ed *e)
     for (size_t i = 0; i < e->find.n_files; i++) free(e->find.files[i]);
     free(e->find.files);
     e->find.files = NULL;
-    e->find.n_files = e->find.files_at = 0;
+    e->find.n_files = e->find.files_at = e->find.n_left_out = 0;
+    e->find.has_more = false;
 }
 
 /* Shows the next file of a replacement in the project. Returns false after the last file, or if the file's journal
@@ -302,7 +306,10 @@ static bool next_file(ed *e)
     whit_error error;
     while (e->find.files_at < e->find.n_files) {
         struct ed_doc *doc = ed_open_file(e, e->find.files[e->find.files_at++], &error);
-        if (!doc || doc->buffer->read_only) continue;
+        if (!doc || doc->buffer->read_only) {
+            e->find.n_left_out++;
+            continue;
+        }
         whit_buffer_seal(e->window->doc->buffer);
         ed_show(e, doc);
         ed_only_main(e);
@@ -312,6 +319,21 @@ static bool next_file(ed *e)
         return e->prompt.kind != ED_PROMPT_RECOVER;
     }
     return false;
+}
+
+static void say_replaced(ed *e)
+{
+    const struct ed_find *find = &e->find;
+    if (!find->n_files)
+        ed_say(e, "replaced %zu", find->n_replaced);
+    else if (find->has_more)
+        ed_complain(e, "replaced %zu in %u files, the limit; others have matches, too: save-all, then begin again",
+                    find->n_replaced, REPLACE_FILES_MAX);
+    else if (find->n_left_out)
+        ed_complain(e, "replaced %zu in the project; %zu file%s could not be changed", find->n_replaced,
+                    find->n_left_out, whit_plural(find->n_left_out));
+    else
+        ed_say(e, "replaced %zu in the project; save-all saves the files", find->n_replaced);
 }
 
 /* Selects the next match, if necessary in the next file. After the last match, reports how many were replaced and
@@ -330,8 +352,7 @@ bool ed_replace_step(ed *e)
             return true;
         }
         if (next_file(e)) continue;
-        ed_say(e, e->find.n_files ? "replaced %zu in the project; save-all saves the files" : "replaced %zu",
-               e->find.n_replaced);
+        say_replaced(e);
         ed_replace_forget(e);
         return false;
     }
@@ -412,8 +433,6 @@ void ed_replace_all(ed *e)
 
 /* ---- the project --------------------------------------------------------------------------- */
 
-#define REPLACE_FILES_MAX 1000
-
 static bool add_replace_file(void *user, const char *path)
 {
     ed *e = user;
@@ -431,9 +450,11 @@ static bool add_replace_file(void *user, const char *path)
             match_in(e->find.search, text, 0, 0, &match);
         whit_file_close(&file);
     }
+    e->find.has_more = has && e->find.n_files == REPLACE_FILES_MAX;
+    if (e->find.has_more) return false;
     if (has && !(e->find.files[e->find.n_files] = strdup(full))) return false;
     e->find.n_files += has;
-    return e->find.n_files < REPLACE_FILES_MAX;
+    return true;
 }
 
 void ed_replace_in_project(ed *e)
