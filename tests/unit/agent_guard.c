@@ -62,6 +62,11 @@ static void names_are_compared_as_file_systems_do(void **state)
                                          ".git-credential-cache/socket",
                                          "profile/key4.db",
                                          "Login Data",
+                                         ".config/gcloud/application_default_credentials.json",
+                                         ".Renviron",
+                                         ".dev.vars",
+                                         "ansible/.vault_pass.txt",
+                                         "fish/fish_history",
                                          ".ssh"};
     static const char *const open[] = {"src/a.c",    "id_rsa.pub",          "credentials.py", "src/secrets.py",
                                        ".gitignore", "git/config",          "env/x.c",        "keys.md",
@@ -181,6 +186,15 @@ static void keys_are_found_by_their_form(void **state)
          ""},
         {"glrt-"
          "0123456789abcdefABCD",
+         ""},
+        {"key=sk-"
+         "0123456789abcdef0123456789abcdef",
+         ""},
+        {"xoxc-"
+         "123456789012-abcdefghijkl",
+         ""},
+        {"NRAK-"
+         "0123456789ABCDEFGHIJKLMNOPQ",
          ""},
     };
     static const char *const none[] = {

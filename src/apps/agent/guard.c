@@ -30,15 +30,16 @@ static const char *const secrets[] = {
     /* passwords and tokens of programs */
     ".netrc", "_netrc", ".env*", "*.env", ".aws", ".azure", ".gcloud", ".kube", "kubeconfig", ".docker", ".dockercfg",
     ".dockerconfigjson", ".npmrc", ".yarnrc*", ".pypirc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd",
-    ".htdigest", ".vault-token", "*.tfstate", "*.tfstate.*", "*.tfvars", ".terraformrc", ".terraform.d", ".s3cfg",
-    ".boto", "rclone.conf", ".fetchmailrc", ".msmtprc", ".gem", "credentials", "credentials.json", "credentials.csv",
-    "credentials.toml", "credentials.xml", "credentials.y*ml", ".secret*", "secrets.json", "secrets.y*ml",
-    "secrets.toml", "secrets.ini", ".credentials*", "auth.json", ".authinfo*", "kaggle.json", "settings-security.xml",
-    "local.settings.json", "wp-config.php", "client_secret*.json", "service-account*.json", "service_account*.json",
-    ".mozilla", ".thunderbird", ".databrickscfg", ".snowsql", "cookies.sqlite", "logins.json", "key3.db", "key4.db",
-    "login data*",
+    ".htdigest", ".vault-token", ".vault_pass*", ".vault-pass*", ".dev.vars*", ".renviron", ".flaskenv",
+    ".smbcredentials*", ".passwd-s3fs", "application_default_credentials.json", "*.tfstate", "*.tfstate.*", "*.tfvars",
+    ".terraformrc", ".terraform.d", ".s3cfg", ".boto", "rclone.conf", ".fetchmailrc", ".msmtprc", ".gem", "credentials",
+    "credentials.json", "credentials.csv", "credentials.toml", "credentials.xml", "credentials.y*ml", ".secret*",
+    "secrets.json", "secrets.y*ml", "secrets.toml", "secrets.ini", ".credentials*", "auth.json", ".authinfo*",
+    "kaggle.json", "settings-security.xml", "local.settings.json", "wp-config.php", "client_secret*.json",
+    "service-account*.json", "service_account*.json", ".mozilla", ".thunderbird", ".databrickscfg", ".snowsql",
+    "cookies.sqlite", "logins.json", "key3.db", "key4.db", "login data*",
     /* histories of typed commands */
-    ".*_history", ".history", ".lesshst", ".viminfo"};
+    ".*_history", ".history", ".lesshst", ".viminfo", ".dbshell", "fish_history", "consolehost_history.txt"};
 
 /* Dot files that programs neither run nor read commands from. */
 static const char *const harmless[] = {".gitignore",
@@ -304,7 +305,7 @@ static const struct token_form {
     {"xoxr-", 20},     {"xoxs-", 20},
     {"xapp-", 20},     {"sk-ant-", 20},
     {"sk-proj-", 20},  {"sk-or-v1-", 20},
-    {"sk-", 40},       {"sk_live_", 16},
+    {"sk-", 32},       {"sk_live_", 16},
     {"rk_live_", 16},  {"sk_test_", 16},
     {"whsec_", 24},    {"AIza", 35},
     {"ya29.", 20},     {"GOCSPX-", 20},
@@ -315,7 +316,15 @@ static const struct token_form {
     {"lin_api_", 32},  {"AGE-SECRET-KEY-1", 50},
     {"PMAK-", 40},     {"sntrys_", 40},
     {"figd_", 30},     {"nvapi-", 40},
-    {"gsk_", 40},
+    {"gsk_", 40},      {"xoxc-", 20},
+    {"xoxd-", 20},     {"glcbt-", 20},
+    {"gloas-", 40},    {"glft-", 20},
+    {"glimt-", 20},    {"glagent-", 40},
+    {"dckr_oat_", 20}, {"dp.st.", 40},
+    {"sntryu_", 40},   {"lin_oauth_", 32},
+    {"ntn_", 40},      {"pscale_tkn_", 32},
+    {"pul-", 40},      {"NRAK-", 24},
+    {"glc_", 40},
 };
 
 static bool is_token_char(char c)
@@ -465,7 +474,7 @@ static size_t form_bytes(const char *text, size_t n, size_t at)
 {
     static const char starts[256] = {
         ['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1, ['w'] = 1, ['y'] = 1, ['G'] = 1,
-        ['n'] = 1, ['p'] = 1, ['h'] = 1, ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1, ['C'] = 1, ['o'] = 1};
+        ['n'] = 1, ['p'] = 1, ['h'] = 1, ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1, ['C'] = 1, ['o'] = 1, ['N'] = 1};
     if (!starts[(uint8_t)text[at]]) return 0;
     const size_t found = text[at] == '-' || text[at] == 'P' ? private_key_bytes(text + at, n - at) : 0;
     return found || !begins_word(text, at) ? found : token_bytes(text + at, n - at);
