@@ -36,9 +36,10 @@ static bool take_name(ed *e, const char *typed, char path[PATH_MAX])
         ed_vi_fail(e, "type the file's name: nothing stands for '%.100s' here", typed);
         return false;
     }
-    for (; *typed && n < sizeof expanded; typed++)
+    for (; *typed && n < sizeof expanded; typed++) {
         const char *part = *typed == '%' ? name : typed;
         n += (size_t)snprintf(expanded + n, sizeof expanded - n, "%.*s", part == name ? PATH_MAX : 1, part);
+    }
     if (n >= sizeof expanded) {
         ed_vi_fail(e, "the file's name is longer than %d bytes, the limit", PATH_MAX - 1);
         return false;
