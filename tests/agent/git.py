@@ -114,5 +114,32 @@ for folder in ("plain", "new"):
     whit("apply", "-", "--allow", "yellow", patch="a\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", project=folder)
 got = subprocess.run(["git", "-C", "new", "show", "refs/whit/turns:a"], env=env, capture_output=True, text=True).stdout
 wanted(got == "b\n" and not os.path.exists("plain/.git"), "a repository without commits")
+
+# Another folder's .git may name any repository: only one that has this folder as its work tree gets its turns.
+for folder in ("foreign", "linked", "super"):
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def turns_of(folder):
+    return subprocess.run(["git", "-C", folder, "rev-list", "--count", "HEAD..refs/whit/turns"], env=env, capture_output=True, text=True).stdout.strip()
+
+
+REPLACED = "kept\n<<<<<<< SEARCH\nkept\n=======\nother\n>>>>>>> REPLACE\n"
+git("update-ref", "-d", "refs/whit/turns", check=False)
+os.remove("repo/.git/refs/whit")
+os.makedirs("foreign")
+open("foreign/kept", "w").write("kept\n")
+open("foreign/.git", "w").write(f"gitdir: {os.path.abspath('repo/.git')}\n")
+done = whit("apply", "-", "--allow", "yellow", patch=REPLACED, project="foreign")
+wanted("has another work tree" in done.stderr and open("foreign/kept").read() == "other\n", f"a foreign .git: {done.stderr}")
+wanted(git("for-each-ref", "refs/whit") == "", "a foreign project's turn is committed")
+git("worktree", "add", "-q", "--detach", os.path.abspath("linked"))
+done = whit("apply", "-", "--allow", "yellow", patch=REPLACED, project="linked")
+wanted(turns_of("linked") == "1" and done.stderr.count("\n") == 1, f"a linked work tree: {done.stderr}")
+git("update-ref", "-d", "refs/whit/turns")
+subprocess.run(["git", "init", "-q", "super"], env=env, check=True)
+subprocess.run(["git", "-C", "super", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", os.path.abspath("repo"), "part"], env=env, check=True)
+done = whit("apply", "-", "--allow", "yellow", patch=REPLACED, project="super/part")
+wanted(turns_of("super/part") == "1" and done.stderr.count("\n") == 1, f"a submodule: {done.stderr}")
 print(f"{n} turns")
 sys.exit(checks.failed)

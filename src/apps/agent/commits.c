@@ -10,6 +10,8 @@
 #include "code/libgit2.h"
 
 #include "base/apart.h"
+#include "base/file.h"
+#include "base/items.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -92,6 +94,40 @@ static bool commit(struct work *w, size_t n, const git_tree_update *list, const 
     return ok;
 }
 
+/* Returns whether a path is a folder or lies in it. Both are absolute and without links. */
+static bool lies_in(const char *path, const char *folder)
+{
+    const size_t n = folder[1] ? strlen(folder) : 0;
+    return strncmp(path, folder, n) == 0 && (!path[n] || path[n] == '/');
+}
+
+/* Returns whether the repository names the work tree `root` as its own: it lies in it, is a linked work tree whose file
+ * "gitdir" names it, or has it as core.worktree, as a submodule. A file .git alone could name any repository, so that a
+ * foreign project would have its turns committed to another one. */
+static bool is_own(const struct work *w, const char *root)
+{
+    const char *path = w->api.git_repository_path(w->repository), *tree;
+    char real[PATH_MAX], name[PATH_MAX];
+    git_config *config = NULL;
+    whit_buf text = {0};
+    if (!path || !realpath(path, real)) return false;
+    if (lies_in(real, root)) return true;
+    bool ok = snprintf(name, sizeof name, "%s/gitdir", real) < (int)sizeof name &&
+        whit_read_file(name, PATH_MAX, &text, NULL) == WHIT_OK && whit_buf_append(&text, "", 1);
+    if (ok) {
+        char *line = WHIT_ITEMS(char, &text);
+        line[strcspn(line, "\r\n")] = 0;
+        char *slash = strrchr(line, '/');
+        if (slash) *slash = 0;
+        ok = slash && realpath(line, name) && strcmp(name, root) == 0;
+    }
+    whit_buf_free(&text);
+    if (!ok && w->api.git_repository_config_snapshot(&config, w->repository) == 0)
+        ok = w->api.git_config_get_string(&tree, config, "core.worktree") == 0;
+    w->api.git_config_free(config);
+    return ok;
+}
+
 static whit_status make_commit(const char *project, const whit_change *changes, size_t n, const char *message,
                                bool *made, whit_error *error)
 {
@@ -105,9 +141,15 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
     git_tree_update *list = calloc(n, sizeof *list);
     char(*paths)[PATH_MAX] = calloc(n, sizeof *paths);
     whit_status status = list && paths ? WHIT_OK : whit_fail_memory(error, "a commit", n * sizeof *paths);
-    bool is_inside = root && realpath(root, folder) && strncmp(project, folder, strlen(folder)) == 0;
+    bool is_inside = root && realpath(root, folder) && lies_in(project, folder);
+    if (status == WHIT_OK && is_inside && !is_own(&w, folder)) {
+        is_inside = false;
+        status = whit_fail(error, WHIT_ERROR_IO,
+                           "%s/.git names a repository that has another work tree, so the turn is not committed there",
+                           folder);
+    }
     if (status == WHIT_OK && is_inside) {
-        const char *below = project + strlen(folder);
+        const char *below = project + (folder[1] ? strlen(folder) : 0);
         if (*below == '/') snprintf(prefix, sizeof prefix, "%s/", below + 1);
         w.prefix = prefix;
         bool ok = find_parent(&w) && list_updates(&w, project, changes, n, list, paths, &n_list) &&

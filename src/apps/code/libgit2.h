@@ -14,6 +14,10 @@
     X(git_repository_open_ext)                                                                                         \
     X(git_repository_free)                                                                                             \
     X(git_repository_workdir)                                                                                          \
+    X(git_repository_path)                                                                                             \
+    X(git_repository_config_snapshot)                                                                                  \
+    X(git_config_get_string)                                                                                           \
+    X(git_config_free)                                                                                                 \
     X(git_ignore_path_is_ignored)                                                                                      \
     X(git_revparse_single)                                                                                             \
     X(git_object_type)                                                                                                 \
