@@ -750,6 +750,35 @@ static void test_saved_meanwhile(void **state)
     whit_buffer_close(buffer);
 }
 
+/* The copy of a save in place without a journal follows no link, and replaces no file. */
+static void test_spare_links(void **state)
+{
+    (void)state;
+    char other[PATH_MAX], spare[PATH_MAX], target[PATH_MAX];
+    const char *path = in_folder("spare.txt");
+    write_file(path, "old\n");
+    snprintf(other, sizeof other, "%s.2", path);
+    snprintf(spare, sizeof spare, "%s.save", path);
+    snprintf(target, sizeof target, "%s.target", path);
+    assert_int_equal(link(path, other), 0);
+    assert_int_equal(symlink(target, spare), 0);
+    whit_error error;
+    whit_buffer *buffer;
+    assert_ok(whit_buffer_open(path, NULL, &buffer, &error), error);
+    insert(buffer, 0, "new ");
+    save(buffer);
+    assert_file(other, "new old\n");
+    assert_int_equal(access(target, F_OK), -1);
+    struct stat about;
+    assert_int_equal(lstat(spare, &about), 0);
+    insert(buffer, 0, "more ");
+    whit_file_identity now = buffer->file.identity;
+    assert_int_equal(whit_file_save(path, buffer->text, spare, NULL, NULL, &now, &error), WHIT_ERROR_IO);
+    assert_int_equal(access(target, F_OK), -1);
+    assert_file(other, "new old\n");
+    whit_buffer_close(buffer);
+}
+
 /* A failed save in place changes the file's time; that must not count as a conflict. */
 static void test_full_disk_in_place(void **state)
 {
@@ -866,6 +895,7 @@ int main(void)
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_saved_meanwhile),
+        cmocka_unit_test(test_spare_links),
         cmocka_unit_test(test_full_disk_in_place),
         cmocka_unit_test(test_long_journal),
         cmocka_unit_test(test_mark),

@@ -588,12 +588,13 @@ static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
     }
 }
 
-/* Names the spare copy that is written beside a file without a journal: a name that no file has, unless all 1000 tried
- * names are taken. */
+/* Names the spare copy that is written beside a file without a journal: a name that no file and no link has, unless all
+ * 1000 tried names are taken. */
 static void name_spare(const char *path, char spare[PATH_MAX + 16])
 {
+    struct stat about;
     snprintf(spare, PATH_MAX + 16, "%s.save", path);
-    for (int i = 1; i < 1000 && access(spare, F_OK) == 0; i++) snprintf(spare, PATH_MAX + 16, "%s.save-%d", path, i);
+    for (int i = 1; i < 1000 && lstat(spare, &about) == 0; i++) snprintf(spare, PATH_MAX + 16, "%s.save-%d", path, i);
 }
 
 /* Fails if the name by which the file was opened leads to another file now, as when a link was changed. */

@@ -320,7 +320,12 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
 static whit_status save_over(const char *path, const whit_text *text, const char *spare, const whit_file *source,
                              const whit_file_identity *there, whit_file_identity *identity, whit_error *error)
 {
-    whit_status status = save_beside(spare, text, source, true, NULL, error);
+    struct stat about;
+    whit_file_identity left; /* the copy that an earlier attempt left; no other file is replaced */
+    whit_file_identify(spare, &left);
+    if (lstat(spare, &about) == 0 && S_ISLNK(about.st_mode))
+        return whit_fail(error, WHIT_ERROR_IO, "%s: is a link, so no copy of the text is kept there: remove it", spare);
+    whit_status status = save_beside(spare, text, source, true, &left, error);
     if (status == WHIT_ERROR_UNSUPPORTED) return whit_fail_errno(error, spare, "keep a copy of the text in this file");
     WHIT_TRY(status);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -330,7 +335,6 @@ static whit_status save_over(const char *path, const whit_text *text, const char
         return status;
     }
     uint64_t size_bytes = whit_text_size(text) + (source && source->has_mark ? 3 : 0);
-    struct stat about;
     bool is_known = fstat(fd, &about) == 0, grows = is_known && (uint64_t)about.st_size < size_bytes;
     whit_file_identity before = is_known ? identity_of(&about) : (whit_file_identity){0};
     if (there && !whit_file_same(&before, there)) {
