@@ -309,6 +309,7 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
             label = "truncated by another program: r read again, Esc cancel";
         else if (access(buffer->path, F_OK))
             label = "removed by another program: o write it again, Esc cancel";
+        doc->conflict_shown = true;
         ed_prompt_open(e, ED_PROMPT_CONFLICT, label, "");
         whit_file_identify(buffer->path, &e->prompt.there);
         return;
