@@ -252,6 +252,10 @@ bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
 static void start_shell(ed *e, ed_shell_kind kind, const char *command, whit_range range)
 {
     char expanded[sizeof e->shell.command];
+    if (e->vi.global) {
+        ed_vi_fail(e, "':g' and ':v' run no command of the shell in each line");
+        return;
+    }
     bool changes = kind == ED_SHELL_INSERT || kind == ED_SHELL_FILTER;
     if (!ed_vi_expand(e, command, expanded, sizeof expanded) || (changes && !ed_vi_may_change(e))) return;
     ed_vi_hold(e, false); /* the command's output will be a step of undo of its own */

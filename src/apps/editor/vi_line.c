@@ -18,6 +18,7 @@ struct range {
     uint64_t first, last; /* offsets at which the range's first and last line begin */
     int n_given;          /* number of addresses in the range, 0 to 2 */
     bool beyond;          /* an address was beyond the first or the last line */
+    bool is_zero;         /* the only address is 0, after which :r and :pu insert before the first line */
 };
 
 /* Copies text up to the next `delimiter` and advances *at past the delimiter. A delimiter after a backslash is copied
@@ -153,9 +154,10 @@ static bool take_range(ed *e, const char **at, struct range *range)
     range->n_given = 0;
     range->beyond = false;
     ed_vi_skip_blanks(at);
+    range->is_zero = **at == '0' && !strchr("0123456789,+-", (*at)[1]);
     if (**at == '%') {
         ++*at;
-        *range = (struct range){0, ed_vi_line_begin(e, ed_vi_end(e)), 2, false};
+        *range = (struct range){0, ed_vi_line_begin(e, ed_vi_end(e)), 2, false, false};
         return true;
     }
     uint64_t line;
@@ -292,7 +294,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
         refuse_long_part(e);
         return;
     }
-    if (!range.n_given) range = (struct range){0, ed_vi_line_begin(e, ed_vi_end(e)), 2, false};
+    if (!range.n_given) range = (struct range){0, ed_vi_line_begin(e, ed_vi_end(e)), 2, false, false};
     if (!set_pattern(e, pattern, "")) return;
     free(vi->lines.begins);
     vi->lines.begins = malloc(64 * sizeof *vi->lines.begins);
@@ -491,6 +493,7 @@ static bool of_lines(ed *e, struct range range, const char *at)
     } else if (at = from, ed_vi_takes(&at, "pu", "put")) {
         bool above = *at == '!';
         at += above;
+        above |= range.is_zero;
         ed_vi_skip_blanks(&at);
         vi->wanted_register = (uint8_t)*at;
         ed_vi_put(e, above, false, range.last);
@@ -565,6 +568,8 @@ static void run_command(ed *e, struct range range, const char *at)
     }
     uint64_t end = whit_text_line_end(ed_text(e), range.last), size = whit_text_size(ed_text(e));
     whit_range lines = {range.first, end < size ? end + 1 : size};
+    const char *word = at;
+    if (range.is_zero && ed_vi_takes(&word, "r", "read")) lines = (whit_range){0, 0};
     char why[200] = "";
     if (ed_vi_map(e, at, why, sizeof why)) {
         if (*why) ed_vi_fail(e, "%s", why);
