@@ -30,8 +30,8 @@ void ed_save(ed *e, struct ed_doc *doc, bool force);
 void ed_save_over(ed *e, struct ed_doc *doc, const whit_file_identity *there);
 /* Saves all modified texts. Stops and returns false at the first text that cannot be saved or needs a question. */
 bool ed_save_all(ed *e);
-/* Without `force`, asks before it replaces another file; `agreed` is the state of it to whose replacement the person has
- * agreed, or NULL. */
+/* Without `force`, asks before it replaces another file; `agreed` is the state of that file to whose replacement the
+ * person has agreed, or NULL. */
 void ed_save_under(ed *e, const char *path, bool force, const whit_file_identity *agreed);
 /* Writes the text to another file; the buffer keeps its own file. Refuses a file that is open in the editor and,
  * without `force`, an existing file. */

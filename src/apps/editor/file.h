@@ -50,9 +50,9 @@ bool whit_file_has_mark(const void *data, uint64_t size_bytes);
  * the write is interrupted. `source` (may be NULL) is the file that contains the text's original pieces: if parts of it
  * were lost, saving is refused; if it has a byte order mark, one is written. `there` is the state of the file that may
  * be replaced; in another state it is left as it is, with WHIT_ERROR_ARGUMENT. NULL means any state. Before the call
- * *identity is the file's known state, after success the saved state. If a save in place fails because the file cannot grow (a full disk), the
- * file keeps its bytes, and *identity gets its new time if it was correct before. If it fails later, the file may be
- * partly overwritten, and `spare` stays. */
+ * *identity is the file's known state, after success the saved state. If a save in place fails because the file cannot
+ * grow (a full disk), the file keeps its bytes, and *identity gets its new time if it was correct before. If it fails
+ * later, the file may be partly overwritten, and `spare` stays. */
 whit_status whit_file_save(const char *path, const whit_text *text, const char *spare, const whit_file *source,
                            const whit_file_identity *there, whit_file_identity *identity, whit_error *error);
 

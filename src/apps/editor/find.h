@@ -18,11 +18,11 @@ struct ed_find {
     size_t n_files, files_at;
     size_t n_left_out; /* files of them that cannot be changed */
     bool has_more;     /* more files than can be visited have a match */
-    uint64_t to;    /* offset at which replacing ends; ED_NONE: end of the text */
-    uint64_t line;  /* offset of the last match; ED_NONE: no match yet */
-    uint64_t after; /* offset after the last match or its replacement */
-    bool ended;     /* the last match was empty and at the end of the text, so there is no further match */
-    bool once_line; /* only the first match of each line is replaced */
+    uint64_t to;       /* offset at which replacing ends; ED_NONE: end of the text */
+    uint64_t line;     /* offset of the last match; ED_NONE: no match yet */
+    uint64_t after;    /* offset after the last match or its replacement */
+    bool ended;        /* the last match was empty and at the end of the text, so there is no further match */
+    bool once_line;    /* only the first match of each line is replaced */
 };
 
 /* These functions are in find.c. */
