@@ -490,6 +490,37 @@ static void own_folders_are_known(void **state)
     assert_null(whit_light_red(path, NULL, &change, room));
 }
 
+/* Configurations that are kept in a project, to which a link or a hard link of the configuration's folder leads. */
+static void linked_settings_are_known(void **state)
+{
+    (void)state;
+    static const char *const links[] = {"ln -s", "ln", "rm p/own.json; ln -s",
+                                        "cd home/.config/whit && ln -s ../../../p/own.json"};
+    char config[1100], project[PATH_MAX], command[3000], room[WHIT_REASON_BYTES];
+    snprintf(config, sizeof config, "%s/dotfiles/home/.config", test_folder);
+    setenv("XDG_CONFIG_HOME", config, 1);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        for (int is_editors = 0; is_editors < 2; is_editors++) {
+            const char *name = is_editors ? "edit.conf" : "agent.json";
+            snprintf(command, sizeof command,
+                     "d=%s/dotfiles; rm -rf $d; mkdir -p $d/p $d/home/.config/whit && cd $d && touch p/own.json && %s "
+                     "%s %s/whit/%s",
+                     test_folder, links[i], i == 3 ? "" : "$PWD/p/own.json", config, name);
+            assert_int_equal(system(command), 0);
+            snprintf(command, sizeof command, "%s/dotfiles/p", test_folder);
+            assert_non_null(realpath(command, project));
+            whit_change change = {.path = "own.json", .is = true, .after = "{}", .after_bytes = 2};
+            const char *reason = whit_light_red(project, NULL, &change, room);
+            if (!reason || !strstr(reason, "own configuration")) fail_msg("%s: %s", links[i], name);
+            assert_int_equal(whit_light_secret(project, "own.json"), !is_editors);
+            change.path = "other.json";
+            assert_null(whit_light_red(project, NULL, &change, room));
+            assert_false(whit_light_secret(project, "other.json"));
+        }
+    }
+    unsetenv("XDG_CONFIG_HOME");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -504,6 +535,7 @@ int main(void)
         cmocka_unit_test(modules_of_a_set_are_known),
         cmocka_unit_test(a_failed_patch_keeps_settled_changes),
         cmocka_unit_test(own_folders_are_known),
+        cmocka_unit_test(linked_settings_are_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -569,6 +569,23 @@ static bool lies_in(const char *path, const char *folder)
     return false;
 }
 
+/* Returns whether a name leads to `real`, a path as for whit_guard_folder_of(): by links, even if the file does not
+ * exist yet, or by a hard link. */
+static bool leads_to(const char *name, const char *real)
+{
+    char path[PATH_MAX], beside[PATH_MAX], folder[PATH_MAX];
+    struct stat wanted, there;
+    whit_error ignored;
+    if (stat(name, &wanted) == 0)
+        return stat(real, &there) == 0 && there.st_dev == wanted.st_dev && there.st_ino == wanted.st_ino;
+    char *slash = whit_writer_beside(name, path, beside, &ignored) == WHIT_OK ? strrchr(path, '/') : NULL;
+    if (!slash) return false;
+    *slash = 0;
+    if (!realpath(*path ? path : "/", folder)) return false;
+    const size_t n = strlen(folder);
+    return strncmp(real, folder, n) == 0 && real[n] == '/' && strcmp(real + n + 1, slash + 1) == 0;
+}
+
 whit_guard_folder whit_guard_folder_of(const char *real)
 {
     char folder[PATH_MAX];
@@ -576,6 +593,15 @@ whit_guard_folder whit_guard_folder_of(const char *real)
     if (own_folder("XDG_CACHE_HOME", ".cache", folder) && lies_in(real, folder)) return WHIT_GUARD_STATE;
     if (own_folder("XDG_CONFIG_HOME", ".config", folder) && lies_in(real, folder)) return WHIT_GUARD_CONFIG;
     return WHIT_GUARD_ELSEWHERE;
+}
+
+bool whit_guard_is_settings(const char *real, const char *name)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    const char *last = strrchr(real, '/');
+    if (!own_folder("XDG_CONFIG_HOME", ".config", folder)) return false;
+    if (last && strcasecmp(last + 1, name) == 0 && lies_in(real, folder)) return true;
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && leads_to(path, real);
 }
 
 /* Folders that whit_guard_know_folder() has added; used like known_keys. */

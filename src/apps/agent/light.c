@@ -101,7 +101,8 @@ static unsigned red_by_place(const char *project, const whit_change *change)
     char real[PATH_MAX];
     const char *below = real_below(project, change->path, real);
     unsigned found = 0;
-    if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE)
+    if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE || whit_guard_is_settings(real, "agent.json") ||
+        whit_guard_is_settings(real, "edit.conf"))
         found |= 1;
     else if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below))
         found |= 2;
@@ -253,12 +254,11 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
 bool whit_light_secret(const char *project, const char *path)
 {
     char real[PATH_MAX];
-    const char *below = real_below(project, path, real), *name = strrchr(real, '/');
+    const char *below = real_below(project, path, real);
     if (whit_guard_is_secret(path) || whit_guard_is_secret(below)) return true;
-    const whit_guard_folder folder = whit_guard_folder_of(real);
-    if (whit_guard_is_own_file(real)) return true;
     /* The user's settings contain environment variables of MCP servers, which may be keys. */
-    return folder == WHIT_GUARD_STATE || (folder == WHIT_GUARD_CONFIG && name && strcasecmp(name, "/agent.json") == 0);
+    return whit_guard_is_own_file(real) || whit_guard_folder_of(real) == WHIT_GUARD_STATE ||
+        whit_guard_is_settings(real, "agent.json");
 }
 
 bool whit_light_leaves(const char *project, const char *path)
