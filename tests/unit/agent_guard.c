@@ -490,6 +490,35 @@ static void own_folders_are_known(void **state)
     assert_null(whit_light_red(path, NULL, &change, room));
 }
 
+/* Hooks of git are often links to scripts of the project. */
+static void linked_hooks_are_guarded(void **state)
+{
+    (void)state;
+    char project[PATH_MAX], command[1200], room[WHIT_REASON_BYTES];
+    const char *folder = in_folder("hooks");
+    snprintf(
+        command, sizeof command,
+        "mkdir -p %s/.git/hooks %s/sub && cd %s && ln -s ../../sub/check.sh .git/hooks/pre-commit && touch sub/free.sh",
+        folder, folder, folder);
+    assert_int_equal(system(command), 0);
+    for (int deep = 0; deep < 2; deep++) {
+        snprintf(command, sizeof command, "%s%s", folder, deep ? "/sub" : "");
+        assert_non_null(realpath(command, project));
+        for (int exists = 0; exists < 2; exists++) {
+            whit_change change = {
+                .path = deep ? "check.sh" : "sub/check.sh", .is = true, .after = "true\n", .after_bytes = 5};
+            const char *reason = whit_light_red(project, NULL, &change, room);
+            if (!reason || !strstr(reason, "programs obey")) fail_msg("a hook: %s", reason ? reason : "");
+            change.path = deep ? "free.sh" : "sub/free.sh";
+            assert_null(whit_light_red(project, NULL, &change, room));
+            snprintf(command, sizeof command, "touch %s/sub/check.sh", folder);
+            assert_int_equal(system(command), 0);
+        }
+        snprintf(command, sizeof command, "rm %s/sub/check.sh", folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 /* Configurations that are kept in a project, to which a link or a hard link of the configuration's folder leads. */
 static void linked_settings_are_known(void **state)
 {
@@ -535,6 +564,7 @@ int main(void)
         cmocka_unit_test(modules_of_a_set_are_known),
         cmocka_unit_test(a_failed_patch_keeps_settled_changes),
         cmocka_unit_test(own_folders_are_known),
+        cmocka_unit_test(linked_hooks_are_guarded),
         cmocka_unit_test(linked_settings_are_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

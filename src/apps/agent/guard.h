@@ -41,6 +41,9 @@ whit_guard_folder whit_guard_folder_of(const char *real);
 /* Returns whether a path, as for whit_guard_folder_of(), is the file `name` of the user's configuration, or the file to
  * which it leads by a link: configurations are often kept in a project of their own. */
 bool whit_guard_is_settings(const char *real, const char *name);
+/* Returns whether a hook of the project's repository, or of one that contains the project, is a link to a path as for
+ * whit_guard_folder_of(). */
+bool whit_guard_is_hook(const char *project, const char *real);
 /* Adds a folder, which a person has named, to those in which this program keeps journals, lists of runs and
  * conversations. Returns false if all slots are used, or if memory runs out. */
 bool whit_guard_know_folder(const char *folder);

@@ -104,7 +104,8 @@ static unsigned red_by_place(const char *project, const whit_change *change)
     if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE || whit_guard_is_settings(real, "agent.json") ||
         whit_guard_is_settings(real, "edit.conf"))
         found |= 1;
-    else if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below))
+    else if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below) ||
+             whit_guard_is_hook(project, real))
         found |= 2;
     if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) found |= 4;
     if (change->was && !change->is) found |= 8;
