@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * whit runs language models with 1-bit, ternary and 2-bit weights on an ordinary CPU.
  *
- * This header includes the whole public interface. A *model* is a file mapped into memory. A *session* holds the KV
- * caches of *sequences* and the threads that compute. A *sampler* picks tokens. First use:
+ * This header includes the public interface, except the five headers that say so: cache, experts, facts, names and
+ * steps. A *model* is a file mapped into memory. A *session* holds the KV caches of *sequences* and the threads that
+ * compute. A *sampler* picks tokens. First use:
  *
  *     whit_model *model;
  *     whit_session *session;
@@ -18,12 +19,12 @@
  *     whit_tokenize(model, "Once", 4, true, true, ids, 256, &n, &error);
  *     whit_generate(session, sampler, ids, n, &options, NULL, &error);
  *
- * Every fallible function returns a whit_status and writes a line for people into `error` (which
- * may be NULL). On failure nothing is handed out and out-parameters are left NULL or 0; on success
- * the caller owns what was handed out and closes it. Every close accepts NULL.
+ * Every fallible function returns a whit_status and writes a line for people into `error` (which may be NULL). On
+ * failure nothing is handed out, and a pointer to what would have been opened is NULL; other results count only where
+ * the function says so. On success the caller owns what was handed out and closes it. Every close accepts NULL.
  *
- * The library has no global state, prints nothing, installs no signal handler and never exits.
- * The same model, tokens and settings give the same bits on every CPU, thread count and batch. */
+ * The library has no global state, prints nothing, installs no signal handler and never exits. The same model, tokens
+ * and settings give the same bits on every CPU, thread count and batch. */
 #ifndef WHIT_H
 #define WHIT_H
 

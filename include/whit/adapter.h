@@ -35,7 +35,8 @@ typedef struct whit_mount {
 /* Mounts n adapters (at most WHIT_MOUNTS_MAX) on a sequence: the sum of their additions applies. They replace the
  * adapters that were mounted before, and stay mounted until the next call; n = 0 unmounts all. An adapter must stay
  * open while it is mounted. The call is cheap and does not affect other sequences. Tokens that the sequence already has
- * are not recomputed. */
+ * are not recomputed. Errors: WHIT_ERROR_ARGUMENT, WHIT_ERROR_LIMIT, and WHIT_ERROR_UNSUPPORTED (several processes run
+ * the model, or an adapter changes matrices that run only for wanted tokens). */
 WHIT_API WHIT_CHECKED whit_status whit_session_mount_strided(whit_session *session, uint32_t sequence,
                                                              const void *mounts, size_t n, size_t stride_bytes,
                                                              whit_error *error);

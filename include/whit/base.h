@@ -42,7 +42,7 @@ typedef enum whit_status {
     WHIT_ERROR_UNSUPPORTED, /* the request or the file is valid, but this build does not support it */
     WHIT_ERROR_LIMIT,       /* the context is full, or a length or another bound is exceeded */
     WHIT_ERROR_CANCELLED,   /* a cancel flag or a callback asked to stop */
-    WHIT_ERROR_NUMERIC,     /* logits are not finite */
+    WHIT_ERROR_NUMERIC,     /* logits or vectors are not finite */
 } whit_status;
 
 typedef struct whit_error {

@@ -19,10 +19,10 @@ typedef enum whit_call_choice { WHIT_CALL_AUTO, WHIT_CALL_REQUIRED } whit_call_c
 
 typedef struct whit_call_options {
     size_t struct_bytes;
-    /* `tools` is a JSON list as for whit_chat_request. A tool's arguments must follow its `parameters` if it is
-     * `strict`, or if calls are required and the tool is not `"strict": false`. If tools are described without the
-     * template (whit_chat_template_is_plain), they must with AUTO also follow any schema that a grammar can enforce.
-     * Otherwise they may be any JSON object. */
+    /* `tools` is a JSON list as for whit_chat_request, with at least one tool; names have 1 to 128 letters, digits, _,
+     * - and . signs. A tool's arguments must follow its `parameters` if it is `strict`, or if calls are required and
+     * the tool is not `"strict": false`. If tools are described without the template (whit_chat_template_is_plain),
+     * they must with AUTO also follow any schema that a grammar can enforce. Otherwise they may be any JSON object. */
     const char *tools;
     size_t tools_bytes;
     const char *name; /* the only function that may be called; NULL: any of the tools */

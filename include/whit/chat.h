@@ -22,7 +22,7 @@ typedef struct whit_chat_template_options {
     size_t struct_bytes;
     const char *source; /* Jinja source of the template; default NULL: the model's own template */
     size_t source_bytes;
-    const char *name; /* name of the source in error messages */
+    const char *name; /* name of the source in error messages; default NULL: "the template" */
     /* If the template does not support tools: describe them in the system message, write and read calls as
      * <tool_call>{"name", "arguments"}</tool_call> in the text, and pass results as user messages. */
     bool tool_fallback;
@@ -35,7 +35,8 @@ static inline whit_chat_template_options whit_chat_template_options_default(void
     return options;
 }
 
-/* Opens the template. The error is WHIT_ERROR_UNSUPPORTED if the model has no template or no tokenizer. */
+/* Opens the template. The error is WHIT_ERROR_UNSUPPORTED if the model has no tokenizer, or has no template and
+ * `source` is NULL. */
 WHIT_API WHIT_CHECKED whit_status whit_chat_template_open(const whit_model *model,
                                                           const whit_chat_template_options *options,
                                                           whit_chat_template **chat, whit_error *error);
@@ -50,8 +51,8 @@ WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
 /* Returns whether whit_chat_request.thinking changes a prompt: renders a short prompt with thinking on and off, and
  * compares. Returns false if the template refuses it. */
 WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
-/* Return settings for generating an answer: an id and a text that end a turn in addition to the model's own end tokens,
- * and whether the parser needs special tokens in the text (keep_special). */
+/* Return settings for generating an answer: an id and a text (NULL: no text) that end a turn in addition to the model's
+ * own end tokens, and whether the parser needs special tokens in the text (keep_special). */
 WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* id that ends a turn; -1 if absent */
 WHIT_API const char *whit_chat_template_stop(const whit_chat_template *chat);
 WHIT_API bool whit_chat_template_keep_special(const whit_chat_template *chat);
@@ -84,7 +85,8 @@ static inline whit_chat_request whit_chat_request_default(void)
 
 /* A prompt is a rendered request. Special tokens written in the contents, tools and variables of the request become
  * plain text. The roles of messages are system, developer (rendered as system if the template does not know it), user,
- * assistant and tool. */
+ * assistant, tool, and others that the template names. System messages that the template refuses or leaves out are
+ * rendered as user messages. */
 typedef struct whit_chat_prompt whit_chat_prompt;
 WHIT_API WHIT_CHECKED whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request,
                                                    whit_chat_prompt **prompt, whit_error *error);
@@ -109,12 +111,15 @@ typedef struct whit_chat_event {
     size_t text_bytes;
     bool complete; /* for CALL_END: false if the call is malformed or cut off, or its arguments are not JSON */
 } whit_chat_event;
-/* Receives an event of an answer; returns false to stop the parser. */
+/* Receives an event of an answer; returns false to stop the parser: it is not called again, and the parser's functions
+ * return WHIT_ERROR_CANCELLED. */
 typedef bool whit_chat_event_fn(void *user, const whit_chat_event *event);
 
 /* Parses a streamed answer, in pieces of any size. A malformed call becomes text or, if its CALL_BEGIN was already
  * reported, ends with `complete` false. Blanks around thinking and calls are dropped. With `tools` false, calls are not
- * parsed. on_event may be NULL. */
+ * parsed. The template must outlive the parser. `prompt` (NULL: no prompt) says whether the answer begins within a
+ * thinking section, and which types the arguments of calls have if the model writes them without JSON; it is not needed
+ * afterwards. on_event may be NULL. */
 typedef struct whit_chat_parser whit_chat_parser;
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_chat_prompt *prompt,
                                                         bool tools, whit_chat_event_fn *on_event, void *user,
@@ -124,7 +129,8 @@ WHIT_API WHIT_CHECKED whit_status whit_chat_parser_push(whit_chat_parser *parser
 /* Ends the answer. Call it after the last piece. */
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error);
 /* After the flush, returns the answer as an assistant's message: {"role", "content", "reasoning_content",
- * "tool_calls"}, where reasoning_content and tool_calls are optional. It is valid until close. */
+ * "tool_calls"}, where reasoning_content and tool_calls are optional, and content is null if there are calls and no
+ * text. It is valid until close. */
 WHIT_API const char *whit_chat_parser_message(const whit_chat_parser *parser, size_t *text_bytes);
 WHIT_API uint32_t whit_chat_parser_n_calls(const whit_chat_parser *parser);
 WHIT_API void whit_chat_parser_close(whit_chat_parser *parser);

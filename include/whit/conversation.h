@@ -3,10 +3,10 @@
  *
  *     open -> say -> answer -> (next_call -> return -> answer) -> say -> ...
  *
- * Messages are JSON as OpenAI's chat API has them. An answer depends only on the messages, the tools, the template, the
- * sampler and the context's size: every prompt is rendered and encoded as a whole. Tokens that the sequence already has
- * are not computed again. When the context is full, prompts leave out the oldest turns, but not the system message; the
- * conversation still contains these turns. */
+ * Messages are JSON as OpenAI's chat API has them. An answer depends only on the messages, the messages that earlier
+ * prompts left out, the tools, the template, the sampler, the options and the context's size: every prompt is rendered
+ * and encoded as a whole. Tokens that the sequence already has are not computed again. When the context is full,
+ * prompts leave out the oldest turns, but not the system message; the conversation still contains these turns. */
 #ifndef WHIT_CONVERSATION_H
 #define WHIT_CONVERSATION_H
 
@@ -58,7 +58,7 @@ WHIT_API WHIT_CHECKED whit_status whit_conversation_load(whit_conversation *conv
 
 /* ---- tools ---------------------------------------------------------------------------------------- */
 
-/* Sets the tools that answers may call: a JSON list, which is copied; NULL: no tools. The error is
+/* Sets the tools that answers may call: a JSON list, which is copied; NULL or an empty list: no tools. The error is
  * WHIT_ERROR_UNSUPPORTED if the template does not support tools (see whit_chat_template_options.tool_fallback). */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_set_tools(whit_conversation *conversation, const char *tools,
                                                               size_t tools_bytes, whit_error *error);
@@ -135,8 +135,8 @@ static inline whit_answer whit_answer_default(void)
 
 /* Generates an answer to the last message and appends it. If the answer fails or is cancelled, appends the text
  * generated until then; without any text the messages are as before. `answer` may be NULL. Errors: WHIT_ERROR_LIMIT
- * (one turn is longer than the context), WHIT_ERROR_ARGUMENT (a call has no result yet), and the errors of the template
- * and the session. */
+ * (one turn is longer than the context), WHIT_ERROR_ARGUMENT (there is no message, or a call has no result yet), and
+ * the errors of the template and the session. */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
                                                            const whit_answer_options *options, whit_answer *answer,
                                                            whit_error *error);

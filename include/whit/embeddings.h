@@ -57,7 +57,8 @@ typedef struct whit_embed_text {
 /* Writes the vectors of n_texts texts to `values` (n_texts, options->n_dimensions or whit_model_embedding_size). The
  * session must have been opened with keep_hidden or only_vectors. All its sequences from options->sequence on must be
  * empty, and are empty again afterwards: each step computes one text per sequence, as many as the session's
- * n_batch_tokens and n_logits allow. A vector depends neither on the other texts nor on these limits. */
+ * n_batch_tokens and n_logits allow. A vector depends neither on the other texts nor on these limits. For a model with
+ * a classification head it contains the scores of the head. */
 WHIT_API WHIT_CHECKED whit_status whit_embed_texts_strided(whit_session *session, const void *texts, size_t n_texts,
                                                            size_t stride_bytes, const whit_embed_options *options,
                                                            float *values, whit_error *error);
@@ -112,7 +113,8 @@ typedef struct whit_rerank_pair {
     size_t query_bytes, document_bytes;
     /* task that is stated to a model that judges by yes and no; NULL: to retrieve passages that answer the query */
     const char *instruction;
-    size_t n_ids_max; /* maximum tokens of the text: the end of the document is cut off; 0: no limit */
+    size_t n_ids_max; /* maximum tokens of the text: the end of the document is cut off, and no other part, so that the
+                       * text is longer if its other parts are; 0: no limit */
 } whit_rerank_pair;
 static inline whit_rerank_pair whit_rerank_pair_default(void)
 {

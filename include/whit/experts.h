@@ -21,7 +21,8 @@ typedef struct whit_expert_counts {
     size_t struct_bytes;
     uint64_t bytes_max, bytes; /* the limit; bytes of the experts that may be in memory now */
     uint64_t all_bytes;        /* bytes of all experts */
-    uint64_t n_read, n_given;  /* since the limit was set: number of experts prefetched, number of experts released */
+    uint64_t n_read, n_given;  /* since the limit was set: number of times that an expert of a layer was prefetched, and
+                                * was released */
     uint64_t read_bytes;       /* bytes of the experts prefetched since the limit was set */
 } whit_expert_counts;
 WHIT_API void whit_session_count_experts(const whit_session *session, whit_expert_counts *counts);

@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* A vocabulary never changes; threads may share it. The model must outlive it. */
+/* A vocabulary never changes; threads may share it. The model must outlive it. The error is WHIT_ERROR_UNSUPPORTED if
+ * the model has no tokenizer, or one whose tokens have different texts beside others (WordPiece). */
 typedef struct whit_grammar_vocabulary whit_grammar_vocabulary;
 WHIT_API WHIT_CHECKED whit_status whit_grammar_vocabulary_open(const whit_model *model,
                                                                whit_grammar_vocabulary **vocabulary, whit_error *error);

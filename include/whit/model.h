@@ -40,7 +40,8 @@ static inline whit_model_options whit_model_options_default(void)
     return options;
 }
 
-/* Opens an .ndf file in place; opens any other readable source through the conversion cache. */
+/* Opens an .ndf file in place; opens any other readable source through the conversion cache, or converts it in memory
+ * if the cache cannot be used. */
 WHIT_API WHIT_CHECKED whit_status whit_model_open(const char *path, const whit_model_options *options,
                                                   whit_model **model, whit_error *error);
 /* Opens the bytes of an .ndf in memory; they must be 64-byte aligned and stay valid until the model is closed. */
@@ -55,7 +56,8 @@ WHIT_API WHIT_CHECKED whit_status whit_model_set_name(whit_model *model, const c
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
 /* context size that the model was trained for, in tokens */
 WHIT_API uint32_t whit_model_context_size(const whit_model *model);
-WHIT_API uint32_t whit_model_embedding_size(const whit_model *model); /* number of elements in the vector of a text */
+/* number of elements in the vector of a text; with a classification head, the number of its scores */
+WHIT_API uint32_t whit_model_embedding_size(const whit_model *model);
 /* Returns one field of the model's metadata as text, in place; NULL if absent or not text. "general.architecture" is
  * always present: the family, if the source does not name it. */
 WHIT_API const char *whit_model_metadata(const whit_model *model, const char *key);

@@ -15,7 +15,7 @@ extern "C" {
 typedef struct whit_program whit_program;
 typedef struct whit_program_options {
     size_t struct_bytes;
-    uint32_t max_ms;       /* processor time limit for one token; default 1,000 */
+    uint32_t max_ms;       /* processor time limit for one token; 0: no limit; default 1,000 */
     uint32_t n_history;    /* maximum number of preceding tokens that the program can read; default 4,096 */
     size_t max_bytes;      /* memory limit of the program's arrays; default 64 MiB */
     const int32_t *prompt; /* tokens that precede the first generated one, readable like generated tokens; copied */

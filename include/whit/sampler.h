@@ -25,13 +25,13 @@ typedef struct whit_sampler_options {
     float typical_p;            /* 1: off */
     float top_n_sigma;          /* -1: off */
     float xtc_probability;      /* 0: off */
-    float xtc_threshold;        /* 0.1 */
+    float xtc_threshold;        /* 0.1; above 0.5 is off */
     float repeat_penalty;       /* 1: off */
     float presence_penalty;     /* 0: off */
     float frequency_penalty;    /* 0: off */
     int32_t penalty_last_n;     /* 64; 0 is off, -1 all remembered tokens */
     float dry_multiplier;       /* 0: off */
-    float dry_base;             /* 1.75 */
+    float dry_base;             /* 1.75; below 1 is off */
     int32_t dry_allowed_length; /* 2 */
     int32_t dry_penalty_last_n; /* -1: all remembered tokens; 0 is off */
     int32_t mirostat;           /* 0: off; 1 or 2: version of mirostat */
@@ -67,7 +67,8 @@ static inline whit_sampler_options whit_sampler_options_default(void)
 WHIT_API WHIT_CHECKED whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,
                                                     whit_sampler **sampler, whit_error *error);
 /* Picks an id from (vocab) logits, which it does not change, and remembers the id for penalties. An id whose logit is
- * -INFINITY is never picked. */
+ * -INFINITY is never picked. Errors: WHIT_ERROR_NUMERIC (a logit is NaN or +INFINITY), WHIT_ERROR_ARGUMENT (every logit
+ * is -INFINITY). */
 WHIT_API WHIT_CHECKED whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id,
                                                     whit_error *error);
 /* Returns the n_top for the step before a pick (whit_step_token): the number of largest logits that the sampler's picks

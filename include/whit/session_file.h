@@ -13,7 +13,7 @@ extern "C" {
 /* Holds the state of a sampler between two picks, except the tokens that the sampler remembers. */
 typedef struct whit_sampler_state {
     uint64_t random;    /* state of the random generator */
-    double mirostat_mu; /* mirostat's current threshold: tokens with more bits of surprise are cut */
+    double mirostat_mu; /* mirostat's current threshold of surprise, in bits */
 } whit_sampler_state;
 WHIT_API void whit_sampler_save(const whit_sampler *sampler, whit_sampler_state *state);
 WHIT_API void whit_sampler_restore(whit_sampler *sampler, const whit_sampler_state *state);
@@ -23,16 +23,20 @@ WHIT_API void whit_sampler_restore(whit_sampler *sampler, const whit_sampler_sta
  * session must outlive this handle. */
 typedef struct whit_session_file whit_session_file;
 
-/* Restores the sequence from the file at `path`, or creates the file, readable by its owner alone. `purpose` names the
- * meaning of notes to the caller ("text", "chat"). A file with another model, other adapters, another type of cache or
- * activations, another purpose, or a context in which the model's positions differ, is refused with an error that names
- * the difference. The restored sequence continues bit for bit as if it had never been closed. */
+/* Restores the sequence from the file at `path`, or creates the file, readable by its owner alone, and empties the
+ * sequence. `purpose` names the meaning of notes to the caller ("text", "chat"). A file with another model, other
+ * adapters, another type of cache or activations, another n_kv_window, another purpose, or a context in which the
+ * model's positions differ, is refused with an error that names the difference. The context must have room for all
+ * tokens, the session must not be endless, and only one process may run the model. If the sequence cannot be restored
+ * from the blocks and tokens, it is empty afterwards. The restored sequence continues bit for bit as if it had never
+ * been closed. */
 WHIT_API WHIT_CHECKED whit_status whit_session_load(whit_session *session, uint32_t sequence, const char *path,
                                                     const char *purpose, whit_session_file **file, whit_error *error);
-/* Writes a sequence to a new file (`path` and ".whit-snapshot"), which then replaces `path`: its tokens, its closed KV
- * blocks and, if the cache has checkpoints, those of its end and of up to two other positions. The sequence is
- * unchanged. *n_tokens: number of tokens written, which is all of them, or whole blocks of 64 if the cache has no
- * checkpoints. On failure an existing file stays as it was. */
+/* Writes a sequence to a new file, `path` with ".whit-snapshot" after it, which then replaces `path`: its tokens, its
+ * closed KV blocks and, if the cache has checkpoints, those of its end and of up to two other positions. The sequence
+ * is unchanged. *n_tokens: number of tokens written, which is all of them, or whole blocks of 64 if the cache has no
+ * checkpoints. On failure an existing file at `path` stays as it was. The session must not be endless, and only one
+ * process may run the model. */
 WHIT_API WHIT_CHECKED whit_status whit_session_snapshot(whit_session *session, uint32_t sequence, const char *path,
                                                         const char *purpose, uint32_t *n_tokens, whit_error *error);
 WHIT_API void whit_session_file_close(whit_session_file *file);
@@ -72,10 +76,10 @@ static inline whit_session_turn whit_session_turn_default(void)
     turn.struct_bytes = sizeof turn;
     return turn;
 }
-/* Appends a turn: the ids and closed KV blocks that the file does not have yet, and the note. Tokens of the file after
- * its common prefix with `ids` are undone. After success the turn survives a crash. On failure the file is as before.
- * Only if the failure came after the turn was written may the file contain the turn; further saves are then refused
- * until the file is loaded again. */
+/* Appends a turn: the ids and closed KV blocks that the file does not have yet, and the note. The sequence must have
+ * all ids of the turn, or all but the last one. Tokens of the file after its common prefix with `ids` are undone. After
+ * success the turn survives a crash. On failure the file is as before. Only if the failure came after the turn was
+ * written may the file contain the turn; further saves are then refused until the file is loaded again. */
 WHIT_API WHIT_CHECKED whit_status whit_session_save(whit_session_file *file, const whit_session_turn *turn,
                                                     whit_error *error);
 

@@ -23,7 +23,7 @@ WHIT_API bool whit_model_has_draft_block(const whit_model *model);
 
 /* Opens a session whose generations guess tokens with a draft model (docs/use/performance.md), which must outlive the
  * session. `drafter` is the draft model; `model` itself: the model's own draft block; NULL: no draft model. The error
- * is WHIT_ERROR_UNSUPPORTED if the draft model does not fit the model. */
+ * is WHIT_ERROR_UNSUPPORTED if the draft model does not fit the model, or several processes run the model. */
 WHIT_API WHIT_CHECKED whit_status whit_session_open_drafting(const whit_model *model,
                                                              const whit_session_options *options,
                                                              const whit_model *drafter, whit_session **session,
@@ -34,14 +34,14 @@ WHIT_API WHIT_CHECKED whit_status whit_session_predict_drafter_bytes(const whit_
                                                                      const whit_model *drafter, size_t *bytes,
                                                                      whit_error *error);
 
-/* Holds the counts and times of one step of many generations. */
+/* Holds the counts and times of one call of whit_generations_step_within, which can run several steps. */
 typedef struct whit_step_report {
     size_t struct_bytes;
     uint32_t n_columns;         /* tokens of generations past their prompts, guesses included */
     uint32_t n_prompt_tokens;   /* tokens of prompts */
-    uint32_t n_prompts_waiting; /* prompts that have tokens left after the step */
+    uint32_t n_prompts_waiting; /* prompts that have tokens left after the call */
     uint64_t taken_ns;
-    uint64_t predicted_ns;               /* predicted time of this step, from the times of earlier steps; 0: no
+    uint64_t predicted_ns;               /* predicted time of the call, from the times of earlier steps; 0: no
                                           * prediction */
     uint32_t n_guessed, n_guessed_right; /* number of guessed tokens; number of guesses that were right */
 } whit_step_report;

@@ -32,8 +32,8 @@ WHIT_API bool whit_model_is_end(const whit_model *model, int32_t id); /* returns
 WHIT_API WHIT_CHECKED whit_status whit_token_bytes(const whit_model *model, int32_t id, uint8_t *bytes, size_t capacity,
                                                    size_t *n_bytes, whit_error *error);
 
-/* Decodes a stream of ids to text: a piece is returned only once it can no longer change, and never ends
- * inside a UTF-8 character. */
+/* Decodes a stream of ids to text: a piece is returned only once it can no longer change, and never ends inside a UTF-8
+ * character. The model must outlive the detokenizer. */
 typedef struct whit_detokenizer whit_detokenizer;
 WHIT_API WHIT_CHECKED whit_status whit_detokenizer_open(const whit_model *model, bool skip_special,
                                                         whit_detokenizer **detokenizer, whit_error *error);

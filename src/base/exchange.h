@@ -19,7 +19,7 @@ typedef struct whit_expected {
 typedef enum whit_exchanged {
     WHIT_EXCHANGE_DONE,
     WHIT_EXCHANGE_OTHER, /* the file is not the expected one; it is as it was */
-    WHIT_EXCHANGE_FAILED /* errno has the cause; the file is as it was */
+    WHIT_EXCHANGE_FAILED /* errno has the cause; the file is as it was, unless it could not be renamed back */
 } whit_exchanged;
 
 /* Returns whether the file is a regular one with this content. */
@@ -28,7 +28,8 @@ bool whit_exchange_is(const char *path, const whit_expected *expected);
  * expected one. `beside` exists afterwards only if this failed or the file is another one. On systems and file systems
  * that cannot exchange two names, the file is only compared before it is replaced. */
 whit_exchanged whit_exchange_put(const char *beside, const char *full, const whit_expected *expected);
-/* Removes `full`, which is renamed to the free name `beside` before its content is compared. */
+/* Removes `full`, which is renamed to the free name `beside` before its content is compared. On systems and file
+ * systems that cannot rename like this, removes the file as it is. */
 whit_exchanged whit_exchange_remove(const char *beside, const char *full, const whit_expected *expected);
 
 #endif

@@ -45,7 +45,7 @@ void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it);
  * the commit. Folders, block devices, sockets, and paths that the commit could not create are refused. With path NULL
  * the writer writes to anonymous memory (memfd), which is never renamed. A zero-initialised writer is closed. */
 typedef struct whit_writer {
-    int fd; /* -1 if closed */
+    int fd; /* open descriptor, if `open` */
     bool open;
     uint64_t offset_bytes; /* offset of the next append */
     char *path, *temporary;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Converts IEEE binary16 and bfloat16 to and from binary32 by integer arithmetic, which gives the same bits on every
  * machine, whatever the caller's rounding mode. Rounding is to nearest, ties to even; subnormals are kept; a signalling
- * NaN becomes quiet and keeps the leading bits of its payload. */
+ * NaN becomes quiet (not if bfloat16 is converted to binary32) and keeps the leading bits of its payload. */
 #ifndef WHIT_BASE_HALF_H
 #define WHIT_BASE_HALF_H
 

@@ -2,8 +2,8 @@
  * Reads JSON strictly into one flat array of nodes, and escapes strings for writers.
  *
  * Reading is iterative (depth is bounded, no recursion), takes time and memory in proportion to the text, and accepts
- * what model files contain in practice: U+0000 in strings, integers of any length, and Python's NaN, Infinity and
- * -Infinity. A document refers to its text, which must outlive it.
+ * what model files contain in practice: U+0000 in strings, integers of up to 1,024 characters, and Python's NaN,
+ * Infinity and -Infinity. A document refers to its text, which must outlive it.
  *
  * A node is an index; the root is 0. Every function accepts WHIT_JSON_NONE and nodes of any type; for a node of the
  * wrong type it returns its value for "missing", so that lookups can be chained without checks:
@@ -72,12 +72,13 @@ bool whit_json_bool(const whit_json *json, uint32_t at, bool fallback);
 bool whit_json_i64(const whit_json *json, uint32_t at, int64_t *value);
 /* Sets *value to the node's number, correctly rounded in every locale; false if the node is not a finite number. */
 bool whit_json_f64(const whit_json *json, uint32_t at, double *value);
-/* Sets *value to the number that is the whole text `number`, correctly rounded in every locale; false if the text is
- * anything other than one finite number. */
+/* Sets *value to the number that is the whole text `number` in the syntax of strtod, which allows white space before it
+ * and hexadecimal digits, correctly rounded in every locale; false if the text is anything other than one finite
+ * number. */
 bool whit_parse_f64(const char *number, double *value);
 
-/* Writes the error "name:line:column: ..." with the position of a node ("name: ..." if the node is missing), and
- * returns WHIT_ERROR_FORMAT. */
+/* Writes the error "name:line:column: ..." with the position of a node (of a node before it, if it is a string with
+ * escapes; "name: ..." if the node is missing), and returns WHIT_ERROR_FORMAT. */
 whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

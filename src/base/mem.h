@@ -96,7 +96,7 @@ bool whit_buf_append_str(whit_buf *buf, const char *text); /* appends the text w
 bool whit_buf_printf(whit_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Pads the buffer with zeros to a multiple of `multiple`, a power of two. */
 bool whit_buf_align(whit_buf *buf, size_t multiple);
-void whit_buf_free(whit_buf *buf);
+void whit_buf_free(whit_buf *buf); /* frees the contents; allocator, limit_bytes and `failed` are unchanged */
 
 /* Returns a copy of `n` bytes with a terminating zero; free it with whit_free(allocator, copy, n + 1). NULL if memory
  * runs out. */

@@ -9,7 +9,8 @@
 
 #include "base/status.h"
 
-/* A program that was started; zero-initialise it. */
+/* A program that was started. Zero-initialised it means no program, which only whit_piped_kill and whit_piped_end
+ * accept. */
 typedef struct whit_piped {
     int64_t process; /* 0: no process */
     void *job;       /* Windows: the handles of the job that contains all of the program's processes, and of the
@@ -31,8 +32,8 @@ typedef struct whit_piped_how {
 } whit_piped_how;
 
 #define WHIT_PROGRAM_BYTES 4096
-/* Finds a program in the absolute folders of PATH; relative folders are skipped, because they could be the project's.
- * The result is false if there is no such program, and always on Windows. */
+/* Finds a program in the absolute folders of PATH (/usr/bin and /bin if it is not set); relative folders are skipped,
+ * because they could be the project's. The result is false if there is no such program, and always on Windows. */
 bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES]);
 /* Starts words[0] with the words that follow; `words` ends with NULL. A name without a slash is searched for as
  * whit_find_program does. The program is killed when the thread that started it ends. If the program cannot be
@@ -44,7 +45,8 @@ whit_status whit_piped_start_line(whit_piped *child, const char *line, const cha
 /* Converts the line ends that this system's shell writes to '\n', in place; returns the new size. */
 size_t whit_piped_plain(char *text, size_t size_bytes);
 void whit_piped_close_input(whit_piped *child);
-/* Kills the program at once, and with it the processes of its group; whit_piped_end must still be called. */
+/* Kills the program at once and, if it leads a group (on Windows always), the processes that it has started;
+ * whit_piped_end must still be called. */
 void whit_piped_kill(const whit_piped *child);
 /* Closes the program's input and waits up to patience_ms for the program to end; after half of that time sends SIGTERM
  * (not on Windows). Then kills the processes that still run, and releases `child`. Returns the program's exit status,

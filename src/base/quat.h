@@ -89,10 +89,11 @@ static inline void whit_quat_put(whit_quat_planes a, uint32_t i, int value)
 /* ---- functions on top of the kernels: scales, norms, matrices ---------------------------------- */
 
 /* Find the best scale of a vector of f32 piece by piece. whit_quat_fit_begin gets the largest finite magnitude of all
- * elements, whit_quat_fit_add each piece of n elements in order, and whit_quat_fit_end returns the log2 of the power of
- * two with the least squared error (of equals, the largest), 0 if all finite elements are 0. whit_quat_round rounds n
- * f32 to elements times 2^log2_scale: quotients of magnitude 1.5 and above become 2, smaller ones 1; zeros of either
- * sign and NaN become +1. */
+ * elements, whit_quat_fit_add each piece of n elements in order, and whit_quat_fit_end returns the log2 of a scale:
+ * among the WHIT_QUAT_SCALES powers of two from the one above the largest magnitude downwards, the one with the least
+ * squared error (of equals, the largest); 0 if all finite elements are 0. whit_quat_round rounds n f32 to elements
+ * times 2^log2_scale: quotients of magnitude 1.5 and above become 2, smaller ones 1; zeros of either sign and NaN
+ * become +1. */
 enum { WHIT_QUAT_SCALES = 6 };
 typedef struct whit_quat_fitting {
     double sums[WHIT_QUAT_SCALES];

@@ -17,7 +17,7 @@ typedef struct whit_ranks {
     bool (*broadcast)(void *user, void *data, size_t n_bytes); /* sends n_bytes at `data` from rank 0 to all ranks */
     /* Piece r of `data` is bytes [offsets[r], offsets[r + 1]). Each rank has filled its own piece before the call;
      * afterwards every rank has all pieces, or with to_first only rank 0 has. Each rank sends its piece, unless it is
-     * empty, to every other rank, or with to_first to rank 0 only. */
+     * empty, to every other rank, or with to_first to rank 0 only. By MPI a piece has at most 1 GiB. */
     bool (*gather)(void *user, void *data, const size_t *offsets, bool to_first);
     void *user;
 } whit_ranks;

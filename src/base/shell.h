@@ -10,15 +10,17 @@
 
 #include "base/mem.h"
 
-/* Runs a shell command line in a folder, with the caller's rights. The result reads the command's stdout and stderr;
- * close it with pclose(), which waits for the command's end. NULL, with errno, if the shell cannot be started. */
+/* Runs a shell command line in a folder, with the caller's rights. On POSIX systems the environment variable
+ * WHIT_AGENT_PROJECT of this process becomes the folder. The result reads the command's stdout and stderr; close it
+ * with pclose(), which waits for the command's end. NULL, with errno, if the shell cannot be started. */
 FILE *whit_shell_open(const char *folder, const char *line);
 /* Runs a shell command line at the person's terminal and waits for its end. Appends the n_paths paths, except NULLs, to
  * the line as arguments; without a path that is not NULL nothing runs. Returns whether the line ran and ended with
  * status 0. Windows refuses paths with '%', '"' or line breaks, which its shell would interpret, and a line with line
  * breaks. */
 bool whit_shell_at_terminal(const char *line, char *const *paths, size_t n_paths);
-/* Returns a word that names this program in a shell command line; the caller frees it. NULL on failure. */
+/* Returns a word that names this program in a shell command line that this process runs; the caller frees it. NULL on
+ * failure. */
 char *whit_shell_program(void);
 /* Appends a text as one word of sh: in single quotes, with each ' as '\''. Returns false if memory runs out. */
 static inline bool whit_shell_quote(whit_buf *line, const char *text)

@@ -27,7 +27,7 @@ typedef struct whit_sketch {
 
 /* Adds the shingles of a text. */
 void whit_sketch_add(whit_sketch *sketch, const void *text, size_t n_bytes);
-/* Adds the shingles of a file. */
+/* Adds the shingles of a file. An empty file is an error. */
 whit_status whit_sketch_add_file(whit_sketch *sketch, const char *path, whit_error *error);
 /* Sorts the hashes. Call it after the last text. */
 void whit_sketch_finish(whit_sketch *sketch);

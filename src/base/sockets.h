@@ -19,7 +19,7 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
  * the internet. Nothing is sent. The result is false without a network. */
 bool whit_find_network_address(char *address, size_t address_bytes);
 /* Returns whether a listening socket can be reached only from this machine: its address is a loopback address
- * (base/loopback.h). */
+ * (base/loopback.h). False for a Unix socket. */
 bool whit_socket_is_local(int fd);
 /* Closes a socket, which is not a file descriptor on Windows. */
 void whit_socket_close(int fd);

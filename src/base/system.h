@@ -47,7 +47,7 @@ void whit_word_wake(_Atomic uint32_t *word, uint32_t n);
 
 /* Names the calling thread, for debuggers. */
 void whit_thread_name(const char *name);
-/* Returns the logical processor that the calling thread runs on. */
+/* Returns the logical processor that the calling thread runs on; 0 if that is unknown. */
 unsigned whit_thread_processor(void);
 /* Binds a thread to a logical processor; a hint that may have no effect. */
 void whit_thread_pin(pthread_t thread, unsigned processor);
@@ -61,7 +61,7 @@ void whit_thread_move(unsigned processor);
 /* Returns the lowest logical processor of the physical core that `processor` belongs to; `processor` if that is
  * unknown. */
 unsigned whit_processor_core(unsigned processor);
-/* Sets n_logical, n_cores and core_cpu from the processors that this process may use. */
+/* Sets n_logical, n_cores and core_cpu, which must be 0, from the processors that this process may use. */
 void whit_system_cores(whit_cpu *cpu);
 /* Returns the CPU quota of this process in processors; 0: no quota. */
 double whit_system_quota(void);

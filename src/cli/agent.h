@@ -49,8 +49,8 @@ int cli_agent_latest(cli_call *call, const char *project);
 /* Runs a command for turns: "undo", "redo" (with --preview they only show the changes) or "log". which: the number of
  * the turn to undo or redo; NULL: the latest one for which this is possible. Returns an exit status. */
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
-/* Lets the user edit staged changes in $VISUAL, $EDITOR or whit edit. If the editor fails, says so and keeps the
- * changes. Errors: io, memory. */
+/* Lets the user edit staged changes in $VISUAL, $EDITOR or whit edit, except deleted files and texts that an editor has
+ * open. If the editor fails, says so and keeps the changes. Errors: io, memory. */
 struct whit_changes;
 whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error);
 /* Shows changes, asks for approval if needed, and writes them as one turn with this note; with --preview only shows

@@ -64,7 +64,8 @@ whit_status cli_tasks_path(const struct agent_values *values, const char *projec
                            whit_error *error);
 /* Saves the conversation to its file. Errors: io. */
 whit_status cli_tasks_keep(const struct cli_tasks *tasks, whit_error *error);
-/* Prints the number of answers, calls and tokens of the conversation so far. */
+/* Prints the numbers of answers, calls, turns and tokens in the report, which counts the tasks of this process; a
+ * resumed conversation's earlier ones are left out. */
 void cli_tasks_cost(const struct cli_tasks *tasks);
 
 #endif

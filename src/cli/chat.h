@@ -47,7 +47,9 @@ extern const char *const cli_chat_words[];
 /* Appends a message of the user and answers it; if there is no answer, removes the message. */
 void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes);
 
-/* Continues the chat with another model. Messages and settings stay; the previous model is closed. */
+/* Continues the chat with another model; closes the previous one. Messages and settings stay, the grammar too, but
+ * sampling values that the previous model's authors advise become those of the new model, and --family and
+ * --override-kv are not applied to it. After a failure, or with a session file, the previous model stays. */
 void cli_chat_switch(cli_chat *chat, const char *name);
 /* Puts the last answer into the terminal's clipboard; what: "code" for the last block of code in it, or "". */
 void cli_chat_copy(cli_chat *chat, char *what);
@@ -59,7 +61,8 @@ void cli_chat_edit(cli_chat *chat, char *nothing);
 int cli_chat_load(cli_chat *chat, const char *path);
 
 /* Answers the last message; then answers the results of tool calls until an answer has no calls, the chat ends, or 20
- * answers in a row had calls. Returns false if no answer was added to the messages. */
+ * results in a row have led to more calls, whose results are then not answered. Returns false if no answer was added to
+ * the messages. */
 bool cli_chat_answer(cli_chat *chat);
 /* Saves the messages to the session file, if there is one. */
 void cli_chat_keep_messages(cli_chat *chat);

@@ -139,8 +139,8 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes);
 
 /* ---- messages and output ------------------------------------------------------------------- */
 
-/* Returns the width of the terminal at a descriptor in columns; 0 if it is not a terminal, or if the terminal cannot
- * position text (TERM=dumb). */
+/* Returns the width of the terminal at a descriptor in columns; 0 if it is not a terminal, or if it cannot position
+ * text (TERM is "dumb" or not set). */
 unsigned cli_columns(int fd);
 /* Returns whether a descriptor is a terminal that shows colours, and NO_COLOR is not set. */
 bool cli_has_colours(int fd);
@@ -172,7 +172,7 @@ bool cli_control(cli_call *call, const char *sequence);
 bool cli_print_json(cli_call *call, json_t *value);
 /* Makes a JSON string from a path; bytes that are not UTF-8 become U+FFFD. Returns NULL if memory runs out. */
 json_t *cli_json_path(const char *path);
-/* Flushes and closes stdout. Returns `status`, or CLI_IO if output was lost. */
+/* Flushes and closes stdout. Returns `status`; in place of CLI_OK returns CLI_IO if output was lost. */
 int cli_finish(cli_call *call, int status);
 
 /* Shows a progress bar on stderr if that is a terminal. This is a whit_progress_fn; it returns false once the run is
@@ -183,8 +183,8 @@ void cli_progress_end(void);
 /* ---- signals ------------------------------------------------------------------------------- */
 
 /* Installs the signal handlers. Ctrl-C and SIGTERM set the flag of cli_cancelled; a second signal ends the program at
- * once. Writing to a closed pipe becomes an error. Access to a mapped file that was truncated ends the program with a
- * line that names the file. */
+ * once. If Ctrl-C was ignored, it stays ignored. Writing to a closed pipe or beyond the file size limit becomes an
+ * error. Access to a mapped file that was truncated ends the program with a line that names the file. */
 void cli_signals_install(void);
 const volatile bool *cli_cancelled(void);
 /* Clears the flag after Ctrl-C, for a verb that continues. Returns false if the flag was not set, or if SIGTERM was

@@ -42,8 +42,8 @@ typedef struct cli_comparison {
 } cli_comparison;
 
 /* Runs one window of n tokens through all models, a slice at a time, and adds a unit to each model. The prediction
- * after a token counts if the token wants logits. The original's units have only `n` and `n_right`. Returns CLI_OK, or
- * a status that was already reported. */
+ * after a token counts if the token wants logits. In the original's units only `n` and `n_right` are meaningful.
+ * Returns CLI_OK, or a status that was already reported. */
 int cli_compare_window(cli_comparison *c, const whit_step_token *tokens, size_t n);
 void cli_compare_clear(cli_comparison *c); /* clears all scores and units */
 
@@ -56,7 +56,7 @@ int cli_compare_report(cli_comparison *c, const char *text, const double *overla
 void cli_compare_beside(cli_comparison *c, json_t *texts);
 
 /* Returns the mean per prediction, over a model's units, of the member at this offset; if `other` is not NULL, minus
- * that model's mean. */
+ * that model's mean. If memory runs out, the value is NAN. */
 cli_interval cli_compare_interval(const cli_subject *subject, const cli_subject *other, size_t offset);
 
 /* Measures how well copies of passages in a text are predicted (docs/use/compression.md). Returns an exit status. */

@@ -10,7 +10,8 @@
  * Adds "tuned", with an object for each setting, to the report. Returns CLI_OK, or a status that was already
  * reported. */
 int cli_doctor_tune(cli_call *call, json_t *report);
-/* Adds the profile in use to the report: its file, its state and its settings. */
+/* Adds the machine's profile to the report: its file, its state and its settings. Adds nothing if the file's path is
+ * unknown. */
 void cli_doctor_profile(json_t *report);
 /* Prints the profile as text and, after a tuning, the measurements. */
 void cli_doctor_print_profile(cli_call *call, const json_t *report);

@@ -120,15 +120,15 @@ int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t 
 /* Returns the maximum number of tokens drafted per step; a session needs as many additional logits. */
 uint32_t cli_draft_max(uint32_t n_draft);
 
-/* Refuses --sinks without --endless, and --endless with a session file (NULL: no file). Returns CLI_OK, or a status
- * that was already reported. */
+/* Refuses --sinks without --endless, unless it is CLI_SINKS, and --endless with a session file (NULL: no file). Returns
+ * CLI_OK, or a status that was already reported. */
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file);
 /* Returns the context size without -c: that of the training, but at most 4096 tokens. */
 uint32_t cli_usual_context(const whit_model *model);
 /* Prints a remark if n_ctx, the size of the context, exceeds n_trained, that of the training. */
 void cli_remark_context(uint32_t n_trained, uint32_t n_ctx);
 /* For verbs that use the logits of every token: limits the number of tokens per step, so that the logits need about 64
- * MB at most. */
+ * MB at most, and sets n_logits to it. */
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab);
 
 typedef struct cli_adapter_flags {

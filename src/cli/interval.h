@@ -18,7 +18,8 @@ typedef struct cli_interval {
  * 1977, 6.3); its root is multiplied by Student's t for n - 1 degrees. For the differences of two models on the same
  * units this gives the paired interval. */
 cli_interval cli_interval_mean(const double *sums, const double *counts, size_t n);
-/* Returns the share n_right / n with Wilson's interval (Wilson 1927), which stays between 0 and 1. */
+/* Returns the share n_right / n with Wilson's interval (Wilson 1927), which stays between 0 and 1. If n is 0, the value
+ * is 0 and the interval unknown. */
 cli_interval cli_interval_share(size_t n_right, size_t n);
 /* Returns the quotient a / b of two means of independent samples. Its interval is computed by the delta method, on the
  * logarithm's scale; it is known only if both means are positive and both intervals are known. If a mean is not

@@ -32,8 +32,9 @@ typedef struct cli_keep {
 } cli_keep;
 
 /* Loads the session file into sequence 0, or creates it; does nothing if flags->path is NULL, as do the functions below
- * then. purpose: "chat" or "text", which the file records. Sampling options that were not given are set to those of the
- * last turn. Returns CLI_OK, or a status that was already reported; the caller must close in both cases. */
+ * then. purpose: "chat" or "text", which the file records. Sampling options that were not given, except biases, are set
+ * to those of the last turn; in a chat, 1 is added to the seed. Returns CLI_OK, or a status that was already reported;
+ * the caller must close in both cases. */
 int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *session, const char *purpose,
                   cli_sampler_flags *sampler, cli_keep *keep);
 void cli_keep_close(cli_keep *keep);

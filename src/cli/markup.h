@@ -2,10 +2,10 @@
  * Converts the Markdown of an answer, as it streams to a terminal, to styles: headings, lists, quotes, bold, italics
  * and code.
  *
- * Every byte of the text is written, in order, except marks that took effect. A mark takes effect only when its end has
- * arrived: text is held back from the mark to its end, to the end of the line, or for CLI_MARKUP_BYTES, whichever comes
- * first. A callback writes the pieces. Styles are numbers and not part of the text, so that the text of an answer
- * cannot produce control sequences. */
+ * Every byte of the text is written, in order, except marks that took effect; a list's mark becomes a bullet. A mark
+ * takes effect only when its end has arrived: text is held back from the mark to its end, to the end of the line, or
+ * for CLI_MARKUP_BYTES, whichever comes first. A callback writes the pieces. Styles are numbers and not part of the
+ * text, so that the text of an answer cannot produce control sequences. */
 #ifndef WHIT_CLI_MARKUP_H
 #define WHIT_CLI_MARKUP_H
 

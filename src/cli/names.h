@@ -8,14 +8,15 @@
 #define CLI_PATH_BYTES 4096
 
 /* Finds the path of a model. If a file or folder `words` exists, it is that; "~/" means the home folder even if the
- * shell has not expanded it. Otherwise `words` is the name of a pulled model (whit_hub_store_path). Text that cannot be
- * such a name is returned as a path, which need not exist. Errors: io (no model of this name or path is found),
- * argument (the built-in model has no path), unsupported (the file is an unfinished download or one piece of a split
- * file). */
+ * shell has not expanded it. Otherwise `words` is the name of a pulled model (whit_hub_store_path). Text that is
+ * neither such a name nor probably a path or an address is returned unchanged, so that opening it reports the error.
+ * Errors: io (no model of this name or path is found), argument (the built-in model has no path), unsupported (the file
+ * is an unfinished download or one piece of a split file). */
 whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_error *error);
 
 /* Returns whether `words` are probably a path and not a name: they begin with '/', '.', '~' or the name of an existing
- * folder, or have the suffix of a model file. */
+ * folder, or end with '/' or a suffix such as .gguf or .json. Addresses of a hub are not paths, and text with ':' only
+ * if it begins with one of these signs or exists. */
 bool cli_looks_like_path(const char *words);
 
 /* Returns whether both paths exist and are the same file; links are followed. */

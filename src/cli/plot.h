@@ -21,8 +21,8 @@ void cli_plot_add(cli_plot *plot, cli_plot_point point);
  * "held_" + field is that of the held-out text. Other lines are skipped. A line about the start of a run that was not
  * resumed removes all points. */
 void cli_plot_read_log(cli_plot *plot, const char *path, const char *field);
-/* Writes the picture atomically; writes nothing if there are no points. If the losses span more than a factor of ten,
- * the vertical axis is logarithmic. */
+/* Writes the picture atomically; writes nothing if there are no points. If the losses are positive and span more than a
+ * factor of ten, the vertical axis is logarithmic. */
 whit_status cli_plot_write(const cli_plot *plot, const char *path, whit_error *error);
 void cli_plot_free(cli_plot *plot);
 

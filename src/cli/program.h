@@ -36,7 +36,8 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
                      const whit_error *error);
 
 /* Reads the text of a program from a text file, a file in binary form (lang/core/binary.h), or the last PROGRAM frame
- * of an .ndf; "-" is stdin. The caller frees the text. Returns CLI_OK, or an exit status after a message. */
+ * of an .ndf; "-" is stdin, which cannot be an .ndf. The caller frees the text. Returns CLI_OK, or an exit status after
+ * a message. */
 int cli_read_program(cli_call *call, const char *path, cli_text *text);
 
 /* Reads the program of a model family (--family). The caller frees the text. Returns CLI_OK, or an exit status after a

@@ -12,9 +12,10 @@ typedef struct cli_effective {
     const char *name, *value;
 } cli_effective;
 
-/* Writes "whit VERB" and the options that change the result, with a zero byte at the end: the given options and, with
- * `with_defaults`, the defaults of others. Of a path only the last name is written. Options for outputs, measurements,
- * threads and messages are left out. Returns false if memory runs out. */
+/* Writes "whit VERB" and the options that change the result, with a zero byte at the end: the given options, the
+ * defaults of others that are texts, lists or set flags and, with `with_defaults`, other defaults except the number 0
+ * and negative real numbers. For a path only the last name is written; a value is cut to 80 bytes. Options for outputs,
+ * measurements, threads and messages are left out. Returns false if memory runs out. */
 bool cli_record_command(const cli_call *call, bool with_defaults, const cli_effective *effective, size_t n_effective,
                         whit_buf *text);
 

@@ -16,8 +16,9 @@ typedef struct cli_rounding {
     uint32_t n_threads;
     bool verbose;
     char path[CLI_PATH_BYTES]; /* path of the rounded model, an .ndf beside the output */
-    /* Results: number of rounded matrices, their weights, the sum of each matrix's relative squared error times its
-     * weights, the largest relative squared error, and the name of the matrix that has it. */
+    /* Results: number of rounded matrices, number of their weights, the sum of each matrix's error times its number of
+     * weights, the largest error, and the name of the matrix that has it. Errors are relative squared errors: of the
+     * matrix's outputs, or without calibration texts of its weights. */
     uint32_t n;
     double weights, errors, worst;
     char worst_name[WHIT_VALUE_NAME_BYTES];

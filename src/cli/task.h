@@ -17,8 +17,9 @@ typedef struct cli_question {
 /* Reads a line with a question of HellaSwag (ctx_a or ctx, endings), ARC (question, choices, answerKey), PIQA (goal,
  * sol1, sol2, label), WinoGrande (sentence with a blank, option1, option2), BoolQ (passage, question, answer), or in
  * whit's own form (context, choices, answer). label: the answer to a question of PIQA, whose answers are in a separate
- * file; negative: the line has it. Returns false for any other form and writes the reason; the question is then empty.
- * The caller frees a question with cli_question_free. */
+ * file; negative: the line has it. Returns false for any other form, for more than CLI_CHOICES_MAX choices and for an
+ * answer that is not among the choices, and writes the reason; the question is then empty. The caller frees a question
+ * with cli_question_free. */
 bool cli_question_read(cli_question *question, const char *line, size_t line_bytes, int label,
                        char reason[CLI_TASK_REASON_BYTES]);
 void cli_question_free(cli_question *question);

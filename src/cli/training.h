@@ -38,9 +38,9 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
 /* Checks before the work begins that the options agree, that the texts can be read and that the outputs can be written.
  * n_ctx: the model's context in tokens; 0: not known yet. Returns CLI_OK, or an exit status after a message. */
 int cli_training_check(cli_call *call, const cli_training_flags *flags, uint32_t n_ctx);
-/* Trains a model that begins as `start`, prints reports, and writes the result to flags->out. teacher may be NULL. If
- * options->n_tokens is 0, sets it to 256, or to the model's context if that is shorter. Returns CLI_OK, or an exit
- * status after a message. */
+/* Trains a model that begins as `start`, prints reports, and writes the result to flags->out; so does an interrupted
+ * run that has taken a step. Only rank 0 reports and writes. teacher may be NULL. If options->n_tokens is 0, sets it to
+ * 256, or to the model's context if that is shorter. Returns CLI_OK, or an exit status after a message. */
 int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
               whit_trainer_options *options);
 

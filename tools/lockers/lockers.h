@@ -51,7 +51,8 @@ static inline uint32_t lockers_below(whit_rng *rng, uint32_t n)
     return (uint32_t)whit_rng_below(rng, n);
 }
 
-/* Draws n names, their letters, and the word at which each is due first, in the first seven eighths of n_words. */
+/* Draws n names, from 4 to LOCKERS_NAMES, their letters, and the word at which each is due first, in the first seven
+ * eighths of n_words. */
 static inline void lockers_draw(lockers_room *room, whit_rng *rng, uint32_t n, uint32_t n_words)
 {
     *room = (lockers_room){.n = n, .n_hot = 4 + lockers_below(rng, n / 4)};

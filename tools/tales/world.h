@@ -42,7 +42,8 @@ struct scene {
     const char *small;        /* a small animal without a name, for example "kitten" */
 };
 
-/* Replace the noun of a thing by one that can fly or can float, for plots with PLOT_FLIES or PLOT_FLOATS. */
+/* Replace the noun of a thing by one that can fly or can float, for plots with PLOT_FLIES or PLOT_FLOATS. The thing is
+ * then a toy if it flies, and counts as no toy if it floats; its noun can be that of the other thing. */
 void tales_draw_flyer(whit_rng *rng, struct thing *thing);
 void tales_draw_floater(whit_rng *rng, struct thing *thing);
 /* Draws all members of a scene. */

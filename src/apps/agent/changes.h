@@ -38,7 +38,7 @@ bool whit_changes_copy(whit_changes *set, const whit_change *change);
  * even after its patch: a patch could remove the first line of a private key, and the rest would not be recognised as a
  * key. */
 bool whit_change_had_key(const whit_change *change);
-/* Reverses a change: swaps the states (existence and text) before and after it. */
+/* Reverses a change: swaps the states (existence and text) before and after it. Clears its place and reason. */
 void whit_change_turn_round(whit_change *change);
 /* Removes the changes whose path is empty. */
 void whit_changes_drop(whit_changes *set);

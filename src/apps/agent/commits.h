@@ -10,8 +10,8 @@
 #define WHIT_COMMITS_REF "refs/whit/turns"
 
 /* Adds a commit whose tree is the last turn's tree (at first HEAD's) with the changes applied. Leaves out files that
- * git ignores and files with secrets. Sets *made to false without an error if the project is not in a repository, or
- * this build or machine has no libgit2. Errors: io (git's message), memory. */
+ * git ignores and files with secrets. Sets *made to false without an error if no file is left, if the project is not in
+ * a repository, or if this build or machine has no libgit2. Errors: io (git's message), memory. */
 whit_status whit_commit_turn(const char *project, const whit_change *changes, size_t n, const char *message, bool *made,
                              whit_error *error);
 

@@ -23,8 +23,8 @@ typedef struct whit_found_server {
  * case. Errors: argument (no server with a model answers; the message says what to do). */
 whit_status whit_find_server(const char *wanted, whit_found_server *found, whit_error *error);
 void whit_found_server_free(whit_found_server *found);
-/* Checks that the server still listens and has not been replaced by another user's since it was found; a server whose
- * owner was unknown is only checked for another user. This is done before each request
+/* Checks that the server still listens and has not been replaced by another user's since it was found; a server that is
+ * not known to be the person's own (hides_key) is only checked for another user. This is done before each request
  * (whit_endpoint_options.check_receiver). found: a whit_found_server. Errors: argument. */
 whit_status whit_found_server_check(const void *found, whit_error *error);
 

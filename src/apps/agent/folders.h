@@ -10,13 +10,15 @@
 #include <stdbool.h>
 
 /* Writes the path NAME-<hash of the project>SUFFIX in the folder `given` or, if that is NULL, in $XDG_STATE_HOME/whit
- * or ~/.local/state/whit, and creates the folder with mode 0700. Errors: io. */
+ * or ~/.local/state/whit, and creates the folder with mode 0700. Errors: io, limit (too many different folders were
+ * given). */
 whit_status whit_agent_state_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error);
 /* Like whit_agent_state_path(), with $XDG_CACHE_HOME/whit or ~/.cache/whit as the default folder. */
 whit_status whit_agent_cache_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error);
-/* Returns whether a path is relative and has no ".", no "..", no empty part and no line feed; it may end in one '/'. */
+/* Returns whether a path is relative and has no ".", no "..", no empty part, also after a final '/', and no line
+ * feed. */
 bool whit_agent_path_is_plain(const char *path);
 /* Creates a folder and its missing parents, with mode 0700. */
 whit_status whit_agent_make_folders(char *path, whit_error *error);

@@ -45,7 +45,7 @@ bool whit_guard_is_settings(const char *real, const char *name);
  * whit_guard_folder_of(). */
 bool whit_guard_is_hook(const char *project, const char *real);
 /* Adds a folder, which a person has named, to those in which this program keeps journals, lists of runs and
- * conversations. Returns false if all slots are used, or if memory runs out. */
+ * conversations. Returns false if the folder does not exist, if all slots are used, or if memory runs out. */
 bool whit_guard_know_folder(const char *folder);
 /* Returns whether a path, as for whit_guard_folder_of(), is a file that this program keeps in a folder of
  * whit_guard_know_folder(): it has the form NAME-HASH.SUFFIX. Other files of such a folder are the person's. */

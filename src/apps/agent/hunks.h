@@ -25,7 +25,7 @@ typedef struct whit_hunks {
     /* texts: the diffs; shown: the diffs in the form for display; spans: whit_diff_hunk[]; counts: size_t[], number of
      * hunks of each change */
     whit_buf texts, shown, spans, counts;
-    char (*reasons)[WHIT_REASON_BYTES]; /* reasons of each change, or "" */
+    char (*reasons)[WHIT_REASON_BYTES]; /* storage for the changes' reasons that are no constant texts */
 } whit_hunks;
 
 /* Appends a change as a person sees it for approval: a unified diff in which no two different texts look the same

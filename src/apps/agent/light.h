@@ -15,8 +15,8 @@ const char *whit_light_red(const char *project, const whit_changes *set, const w
  * or NULL. */
 const whit_change *whit_light_mark(const char *project, const whit_changes *set);
 #define WHIT_LIGHT_REASONS_BYTES 2048
-/* Writes the reasons that whit_light_mark() has set, each after the name of its file, for a question. Returns whether
- * there is any. */
+/* Writes the reasons that whit_light_mark() has set, each after the name of its file, for a question; reasons that do
+ * not fit are only counted. Returns whether there is any. */
 bool whit_light_reasons(const whit_changes *set, char text[WHIT_LIGHT_REASONS_BYTES]);
 /* Returns a change whose path now leads to another place, or that has a reason that whit_light_mark() did not set, or
  * NULL: while a person was reading, a folder may have been replaced by a link, or the file may have got another hard
@@ -49,8 +49,9 @@ typedef enum whit_light_answer {
  * a refusal are appended to `why` (may be NULL). */
 bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why);
 /* Asks about all hunks at once, or about each hunk if the answer is "h": `show` then prints the hunk, and if it returns
- * false, no hunk is taken. Sets taken[i], which must be 0 before, to 1 for each hunk that is agreed to; with may_edit,
- * taken[0] may become WHIT_TAKEN_EDIT. Words after a refusal are appended to `why` (may be NULL). */
+ * false, or the person does not answer, no hunk is taken. Sets taken[i], which must be 0 before, to 1 for each hunk
+ * that is agreed to; with may_edit, taken[0] may become WHIT_TAKEN_EDIT. Words after a refusal are appended to `why`
+ * (may be NULL). */
 void whit_light_choose(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                        bool may_edit, uint8_t *taken, whit_buf *why);
 

@@ -14,15 +14,20 @@ typedef struct whit_agent_options {
     const char *project;   /* the project's folder, with links resolved */
     const char *state_dir; /* folder of the journal; NULL: the default state folder */
     const char *task;
-    uint32_t n_turns_max;  /* maximum number of answers of the model */
-    uint64_t n_tokens_max; /* maximum number of tokens read and generated over all answers; 0: no limit */
-    bool may_write;        /* writes changes without a question, except changes that always need approval */
-    bool only_reads;       /* plan only: all changes are refused */
+    /* maximum number of answers of the model, including answers of sub-agents; each sub-agent has the same limit for
+     * its own */
+    uint32_t n_turns_max;
+    /* maximum number of tokens read and generated over all answers that the report counts, checked before each answer,
+     * so that the last one may exceed it; 0: no limit */
+    uint64_t n_tokens_max;
+    bool may_write;  /* writes changes without a question, except changes that always need approval */
+    bool only_reads; /* plan only: all changes are refused */
     /* no person can answer questions, so every action that needs an answer is refused with this reason */
     bool is_alone;
     whit_runner *runner; /* runs commands; NULL: none are run, and changes are checked only for their syntax (gate.h) */
     whit_mcp *mcp;       /* MCP servers, which offer tools; may be NULL */
-    /* Called with every change before a question is asked or a file is written. An error ends the run. */
+    /* Called with every change before `agreed` is asked about it or its file is written, unless `choose` has shown it.
+     * An error ends the run. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
     bool (*agreed)(void *user, const char *reason, size_t n_files);
     /* Shows the hunks and asks about them, instead of `show` and `agreed`, if approval is needed. taken[i] is 0 at
@@ -33,8 +38,9 @@ typedef struct whit_agent_options {
     whit_status (*edit)(void *user, whit_changes *staged, whit_error *error);
     /* `agreed` and `choose` append the person's words about a refusal, which the model gets; may be NULL */
     whit_buf *why;
-    /* Called with the files that were written and their turn in the journal (0: only open texts were changed). n is 0
-     * if no shown change was written. May be NULL. */
+    /* Called with the changes that were made, to files and to open texts, and the files' turn in the journal (0: only
+     * open texts were changed). n is 0 if no shown change was made. Not called if an error ends the run. May be
+     * NULL. */
     void (*written)(void *user, uint32_t turn, const whit_change *changes, size_t n);
     const whit_open_texts *open; /* texts open in an editor that are not saved; may be NULL */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
@@ -48,12 +54,15 @@ typedef struct whit_agent_options {
 } whit_agent_options;
 
 typedef struct whit_agent_report {
-    whit_buf answer; /* text of the last answer; the caller frees it */
+    /* text of the last answer without calls, joined from its parts if it was cut at its length; the caller frees it */
+    whit_buf answer;
     /* the model has finished; false: a limit, an error or the person ended the run */
     bool done;
-    uint32_t n_answers, n_calls, n_turns; /* n_turns: number of turns written to the journal */
+    /* n_turns: number of answers whose changes were written, to files or to open texts */
+    uint32_t n_answers, n_calls, n_turns;
     /* number of answers that the gate (gate.h) held back because the syntax of a change or a command of the
-     * configuration failed; checks that could not run are not counted */
+     * configuration failed, or the person did not agree to run such a command; checks that could not run are not
+     * counted */
     uint32_t n_held;
     uint64_t tokens_in, tokens_out, written_bytes;
     uint64_t tokens_cached; /* part of tokens_in that the model read from its cache, if it reports this */

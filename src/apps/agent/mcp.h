@@ -13,9 +13,9 @@
 
 typedef struct whit_mcp whit_mcp;
 
-/* Starts the servers of a configuration (config.h), at most 32, and lists their tools, at most 200. A server that does
- * not answer is skipped. `note` is called with a line about each skipped server, one about the servers beyond the
- * limit, and one about the tools beyond it. Errors: memory. */
+/* Starts the servers of a configuration (config.h), at most 32, and lists their tools; `servers` must outlive them. A
+ * server that does not answer is skipped. `note` is called with a line about it, and about servers and tools that the
+ * limits leave out. Errors: memory. */
 whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
                           void (*note)(void *user, const char *line), void *user, whit_mcp **mcp, whit_error *error);
 /* Ends the servers. NULL is allowed. */

@@ -19,7 +19,8 @@ typedef struct whit_agent_messages {
 whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char *project, size_t limit_bytes,
                                       whit_error *error);
 void whit_agent_messages_free(whit_agent_messages *messages);
-/* Appends a message. For a tool's result, `call_id` is the id of its call. Bytes that are not UTF-8 become '?'. */
+/* Appends a message. For a tool's result, `call_id` is the id of its call. In a text that is not valid UTF-8 every byte
+ * above 0x7F becomes '?'. */
 whit_status whit_agent_messages_add(whit_agent_messages *messages, const char *role, const char *call_id,
                                     const char *text, size_t n_bytes, whit_error *error);
 /* Appends an assistant's message, with its calls if it has any. */
@@ -30,8 +31,8 @@ whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const 
 void whit_agent_messages_shorten(whit_agent_messages *messages);
 
 /* Save and load a conversation's file, with mode 0600. Saving replaces the file as a whole or leaves it unchanged.
- * Loading appends the file's messages after the system message; *there is false if the file does not exist. Errors: io,
- * format (the file is not a saved conversation). */
+ * Loading appends the file's messages except the first, which is the system message of an earlier session; *there is
+ * false if the file does not exist. Errors: io, memory, format (the file is not a saved conversation). */
 whit_status whit_agent_messages_save(const whit_agent_messages *messages, const char *path, whit_error *error);
 whit_status whit_agent_messages_load(whit_agent_messages *messages, const char *path, bool *there, whit_error *error);
 /* Locks the conversation's file for this process, so that no other agent replaces its content. *lock is a descriptor,

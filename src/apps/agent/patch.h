@@ -2,8 +2,9 @@
  * Reads patches in the forms that models write: SEARCH/REPLACE blocks, "*** Begin Patch" envelopes, unified diffs.
  *
  * A patch is parsed into hunks of lines to keep, to remove and to add. A hunk is applied only if its old lines are
- * found in exactly one place; a place is never guessed. Lines to keep stay the file's own bytes. Texts of a parsed
- * patch point into the source text, which must outlive the patch. */
+ * found in exactly one place (after its anchor, if it has one); without old lines it needs an anchor or an empty file.
+ * Lines to keep stay the file's own bytes. Texts of a parsed patch point into the source text, which must outlive the
+ * patch. */
 #ifndef WHIT_AGENT_PATCH_H
 #define WHIT_AGENT_PATCH_H
 
@@ -62,7 +63,8 @@ void whit_patch_free(whit_patch *patch);
 
 typedef struct whit_patch_result {
     whit_patch_grade grade; /* the loosest grade that a hunk needed */
-    bool already_applied;   /* the file already contains all hunks' new lines and none of their old lines */
+    /* no hunk's old lines were found as a whole, but the file already contains all hunks' new lines */
+    bool already_applied;
     uint32_t n_hunks;
 } whit_patch_result;
 

@@ -10,8 +10,9 @@
 
 #define WHIT_PROJECT_FILE_BYTES ((size_t)256 << 20) /* maximum size of a file that is read */
 
-/* Reads a whole file below the project for a change: `content` gets its text; *exists and *mode are set. Refuses links
- * out of the project, devices and folders. */
+/* Reads a whole file below the project for a change: `content` gets its text; *exists and *mode are set. Refuses paths
+ * as whit_project_resolve() does and, in place of the file, links, devices and folders. A file that does not exist is
+ * not an error. */
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error);
 /* Returns a digest of the place to which a path currently leads with links followed; it differs after a folder of the
@@ -20,14 +21,14 @@ uint64_t whit_project_place(const char *project, const char *path);
 /* Writes the path of a file below the project with the links of its folders followed, so that a file has one name only.
  * Errors: argument, io. */
 whit_status whit_project_name(const char *project, const char *path, char name[PATH_MAX], whit_error *error);
-/* Checks that the path is plain (whit_agent_path_is_plain) and that its folder, with links followed, is in the project.
- * Errors: argument, io. */
+/* Only makes the checks of whit_project_resolve(). Errors: argument, io. */
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error);
 
 /* Writes the absolute path of a file after checks: the path must be plain (whit_agent_path_is_plain), and its folder,
- * with links followed, must be below the project and not in the folder of this program's own state. `place` (PATH_MAX
- * bytes, may be NULL) gets the file's real path: the nearest existing folder with links followed, and the rest of the
- * path. Results are not cached, because a folder that was checked may have become a link. */
+ * with links followed, must be below the project and not in the folder of this program's own state; the file must not
+ * be one of its files (whit_guard_is_own_file). `place` (PATH_MAX bytes, may be NULL) gets the file's real path: the
+ * nearest existing folder with links followed, and the rest of the path. Results are not cached, because a folder that
+ * was checked may have become a link. */
 whit_status whit_project_resolve(const char *project, const char *path, char full[PATH_MAX], char *place,
                                  whit_error *error);
 /* Reads like whit_project_read(). *place (may be NULL) gets the value of whit_project_place(). */

@@ -13,9 +13,9 @@ typedef struct whit_review_project {
 } whit_review_project;
 
 /* Returns the reason why a person should review a change, or NULL. A changed function needs review if it runs programs
- * or if it calls, directly or by a macro or pointer, a function of the same file that does. A changed test needs
- * review, and a new import of a module that is neither of the project nor known to be harmless. The reason is a
- * constant text or in `room`. */
+ * or if it calls, directly or by a macro or pointer, a function of the same file that does; a changed statement, if it
+ * calls a function that writes out of bounds. A changed test needs review, and a new import of a module that is neither
+ * of the project nor known to be harmless. The reason is a constant text or in `room`. */
 const char *whit_review_code(const whit_change *change, const whit_review_project *project,
                              char room[WHIT_REASON_BYTES]);
 

@@ -38,7 +38,8 @@ bool whit_rpc_notify(whit_rpc *rpc, const char *method, json_t *params);
 /* Answer a request with a result, or with an error. The first takes ownership of `result`. */
 bool whit_rpc_reply(whit_rpc *rpc, const json_t *id, json_t *result);
 bool whit_rpc_refuse(whit_rpc *rpc, const json_t *id, int code, const char *message);
-/* Sends a request; *id gets its number, for whit_rpc_is_reply(). */
+/* Sends a request; *id gets its number, for whit_rpc_is_reply(). Takes ownership of `params` (may be NULL), as
+ * whit_rpc_notify() and whit_rpc_converse() do. */
 bool whit_rpc_ask(whit_rpc *rpc, const char *method, json_t *params, int64_t *id);
 bool whit_rpc_is_reply(const json_t *message, int64_t id);
 /* Sends a request and returns the reply, which the caller owns. While it waits, it answers pings, refuses other

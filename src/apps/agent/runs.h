@@ -22,7 +22,8 @@ typedef struct whit_runner {
     void (*note)(void *user, const char *line); /* called with each note about a command, for the person; may be NULL */
     void *user;
     bool was_probed, was_said;
-    /* number of the last pass of checks (whit_scratch_begin_pass); "": no checks have run */
+    /* number of the last pass of checks (whit_scratch_begin_pass); "": the last gate pass ran no command, or
+     * whit_gate_written() was called since */
     char pass[WHIT_PASS_BYTES];
     whit_sandbox_support support;
 } whit_runner;
@@ -32,10 +33,11 @@ const char *whit_runner_lacks(whit_runner *runner);
 /* Tells the person, once, why commands are not run, and which option allows them. */
 void whit_runner_tell_lack(whit_runner *runner, const char *lacks);
 
-/* Runs a shell command in the scratch copy `copy` of the project, with the staged changes applied, and records it in
- * the list of runs (agent-HASH.runs.jsonl in the state folder). `seconds` can only shorten the configured time limit; 0
- * keeps that limit. Before the first command the person is told which limits this machine cannot enforce. Errors:
- * unsupported (no sandbox and no --no-sandbox), io, limit, memory, cancelled. */
+/* Runs a shell command in the scratch copy `copy` of the project, with the staged changes (may be NULL) and the unsaved
+ * texts of staged->open applied, and records it in the list of runs (agent-HASH.runs.jsonl in the state folder).
+ * `seconds` can only shorten the configured time limit; 0 keeps that limit. Before the first command the person is told
+ * which limits this machine cannot enforce. Errors: unsupported (no sandbox and no --no-sandbox), io, limit, memory,
+ * cancelled. */
 whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
                             uint32_t seconds, whit_sandbox_result *result, whit_error *error);
 /* Run a command in two steps, so that several commands can run in one copy, which stays locked until

@@ -203,8 +203,8 @@ static struct stamp stamp_of(const struct stat *own, const struct stat *copy)
 
 /* ---- updating the copy ------------------------------------------------------------------------- */
 
-/* Returns whether to skip a folder: one with secrets, or the folder of this program's scratch copies, so that a copy
- * does not contain itself. */
+/* Returns whether to skip a folder: one with secrets or with this program's journals and conversations, or the usual
+ * folder of its scratch copies, so that a copy does not contain itself. */
 static bool skip_folder(void *user, const char *folder)
 {
     const struct update *u = user;

@@ -45,8 +45,8 @@ typedef struct whit_turn {
     int64_t time_s;
     char note[120]; /* beginning of the task's text, shown in the list of turns */
     uint32_t n_changes;
-    /* total size of the texts before and after; for a turn read from an earlier process's journal, the size of its
-     * frame */
+    /* total size of the texts before and after; for a turn read from the journal's file, the size of its frame's
+     * payload, which for an undo or redo contains no texts */
     size_t n_bytes;
 } whit_turn;
 
@@ -70,12 +70,12 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < wh
 
 /* Writes a turn: its frame to the journal, then the files, then the end frame. Fails with WHIT_ERROR_ARGUMENT, before
  * anything is written, if a file no longer equals `before`, or if opening the journal has rolled a turn back, which the
- * caller has not seen. On any failure the files keep or get back their old
- * contents; if restoring them fails, too (WHIT_ERROR_IO), the next whit_turns_open() rolls the turn back. */
+ * caller has not seen. On any failure the files keep or get back their old contents; if restoring them fails, too
+ * (WHIT_ERROR_IO), the next whit_turns_open() rolls the turn back. */
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error);
-/* Returns the reason why the last turn was not committed under refs/whit. NULL: it was committed, or there is no
- * repository or no libgit2. */
+/* Returns the reason why the turn that `journal` wrote last was not committed under refs/whit. NULL: it was committed,
+ * no file of it could be, or there is no turn, no repository or no libgit2. */
 const whit_error *whit_turns_commit_error(const whit_turns *journal);
 /* Undo a turn, or redo an undone turn, as a new turn. With *number 0 the latest turn that can be undone, or the turn
  * that was undone last, is chosen; *number gets its number. With `preview` nothing is written. on_change is called for

@@ -26,8 +26,8 @@ typedef struct whit_assistant_options {
 whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_panel_wish *settings);
 
 /* Returns whether a text must not be sent to an endpoint, by the agent's rule for secrets. `name` is the name by which
- * the text was opened, which counts, too, since .netrc often leads to a file whose name has no dot; `path` may be NULL.
- * `around` is the sent text with longer text on both sides. */
+ * the text was opened, which counts, too, since .netrc often leads to a file whose name has no dot. `path` NULL: the
+ * text has no file, and `name` is not used. `around` is the sent text with longer text on both sides. */
 bool whit_assistant_is_secret(const char *path, const char *name, const char *around, size_t around_bytes);
 
 typedef struct whit_answering_calls {

@@ -70,10 +70,10 @@ typedef struct bench_test {
     const char *draft;
     uint32_t n_guesses; /* guesses at a time; WHIT_DRAFT_BY_COST: chosen by their measured costs */
     uint32_t n_guesses_max;
-    const volatile bool *stop; /* if it becomes true, passes end with WHIT_ERROR_CANCELLED */
+    const volatile bool *stop; /* if it becomes true, passes end with WHIT_ERROR_CANCELLED; not NULL */
 } bench_test;
 
-/* The message that a worker sends when it is ready. */
+/* The message that a worker sends when it is ready or has failed to open. */
 typedef struct bench_facts {
     whit_status status;
     char message[504];
@@ -86,15 +86,18 @@ typedef struct bench_sample {
     whit_status status;
     char message[504];
     double tokens, seconds;
-    double bytes, macs; /* bytes: bytes read; macs: multiply-adds of the layers; both within `seconds` */
-    double all_macs;    /* multiply-adds of the layers and the head, within `seconds` */
+    /* bytes: bytes that the model reads (not a draft model); macs: multiply-adds of the layers; both within
+     * `seconds` */
+    double bytes, macs;
+    double all_macs; /* multiply-adds of the layers and the head, within `seconds` */
     double read_bytes_per_s, int8_macs_per_s, huge_share;
     /* with guesses: steps, guessed tokens, and guesses that were right */
     double steps, n_guessed, n_right;
     uint64_t peak_rss_bytes;
 } bench_sample;
 
-/* Holds one line of a profile: the phases of one kind of work, summed over all layers. */
+/* Holds one line of a profile: the phases of one kind of work, summed over all layers. seconds: in all passes so far;
+ * bytes: of the weights, in one pass. */
 typedef struct bench_line {
     char label[BENCH_LABEL_BYTES];
     uint32_t n_phases; /* number of phases per pass */
@@ -110,9 +113,9 @@ typedef struct bench_range {
 } bench_range;
 
 typedef struct bench_count {
-    bench_range *ranges; /* weights that a pass reads completely */
+    bench_range *ranges; /* weights that a pass reads; for experts an expected share of them */
     uint32_t n_ranges;
-    double pass_bytes;     /* bytes of the ranges, and of small vectors such as those of norms */
+    double pass_bytes;     /* bytes of the ranges, and of recurrent states and small vectors such as those of norms */
     double selected_bytes; /* the part of pass_bytes that a pass without logits does not read */
     /* bytes read per row that a screened head computes exactly; 0: the head is not screened */
     double survivor_bytes;
@@ -265,8 +268,9 @@ typedef struct bench_kernels {
     size_t n;
 } bench_kernels;
 
-/* Measures the matrix kernel of every format for each number of columns, in n_rounds rounds. `cap` is the highest CPU
- * level to use, as in WHIT_CPU. The caller frees the list even after an error. */
+/* Measures the matrix kernel of every format for each number of columns, in n_rounds rounds; leaves out generic kernels
+ * for several columns if the CPU has a better level. `cap` is the highest CPU level to use, as in WHIT_CPU. The caller
+ * frees the list even after an error. */
 whit_status bench_measure_kernels(const char *cap, uint32_t n_rounds, whit_progress_fn *progress, bench_kernels *list,
                                   whit_error *error);
 void bench_kernels_free(bench_kernels *list);
@@ -277,8 +281,9 @@ typedef struct bench_array {
     char test[BENCH_NAME_BYTES];
     /* item: name of an item, such as "element"; isa "": the form does not depend on a CPU level */
     const char *form, *item, *isa;
-    double ns, ratio; /* ns: nanoseconds per item; ratio: time of the test's first form / this form's
-                                    * time */
+    /* ns: nanoseconds per item; ratio: time of the test's first form (at the same CPU level, if it has levels) / this
+     * form's time; 1 for the test "program", whose forms are not compared */
+    double ns, ratio;
 } bench_array;
 #define BENCH_ARRAYS_MAX 64
 

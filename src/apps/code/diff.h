@@ -11,9 +11,10 @@ typedef struct whit_diff_hunk {
     size_t old_begin, old_end, new_begin, new_end, text_begin, text_end;
 } whit_diff_hunk;
 
-/* Appends a unified diff to `out`, and a whit_diff_hunk for each hunk to `hunks`, so that a user can approve the hunks
- * one by one. Changes separated by at least three unchanged lines become separate hunks, so the context lines of two
- * hunks may overlap. hunks NULL: only the diff is made, and hunks are separated by at least seven unchanged lines. */
+/* Appends a unified diff to `out` (nothing if the texts are equal), and a whit_diff_hunk for each hunk to `hunks`, so
+ * that a user can approve the hunks one by one. Changes separated by at least three unchanged lines become separate
+ * hunks, so the context lines of two hunks may overlap. hunks NULL: only the diff is made, and hunks are separated by
+ * at least seven unchanged lines. */
 whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
                             const char *new_text, size_t new_bytes, whit_buf *out, whit_buf *hunks, whit_error *error);
 /* Appends the old text with the hunks applied for which `taken` is not 0; returns false if memory runs out. */

@@ -40,22 +40,23 @@ typedef struct whit_graph_counts {
 } whit_graph_counts;
 
 /* Opens the graph of a folder as its files are now. If no file has changed, the graph comes from the cache. If up to 64
- * files have changed, these are read again; if more have changed, or files were added or removed, all files are read.
- * The cache is then updated. cache_folder NULL means $XDG_CACHE_HOME/whit or ~/.cache/whit. If the cache cannot be
- * written, the graph is only in memory. The caller owns *graph. */
+ * files have changed, these are read again; if more have changed, if files were added or removed, or if a file now
+ * defines a name whose mentions the graph has not stored, all files are read. The cache is then updated. cache_folder
+ * NULL means $XDG_CACHE_HOME/whit/graphs or ~/.cache/whit/graphs. If the cache cannot be written, the graph is only in
+ * memory. The caller owns *graph. */
 whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
 /* Updates an open graph to the current files; its numbers and pointers become invalid. Returns false, with the graph
  * unchanged, if it must be opened anew, for example because too many files have changed or files were added or
  * removed. */
 bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache_folder);
 /* Updates the graph after a change of the one file `path`, which is relative to the folder: no other file is examined.
- * Returns false, with the graph unchanged, if it must be opened anew. */
+ * Returns false, with the graph unchanged, if it must be opened anew, for example because it does not have the file. */
 bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_folder, const char *path);
 void whit_graph_close(whit_graph *graph);
 whit_graph_counts whit_graph_count(const whit_graph *graph);
 
-/* Iterates over symbols or mentions in the order of files and lines: first those of the graph, then those of the
- * edits. */
+/* Iterates over symbols or mentions: those of one name come in the order of files and lines, all symbols in no
+ * particular order. `next` and `end` are numbers in the graph, edits_next and edits_end in its edits. */
 typedef struct whit_graph_run {
     uint32_t next, end, edits_next, edits_end;
 } whit_graph_run;
@@ -88,17 +89,19 @@ typedef struct whit_graph_hit {
     double likeness; /* 1: identical; 0: unrelated */
 } whit_graph_hit;
 
-/* Finds the k functions and types that are most similar to the symbol `name`, most similar first. Names are compared by
- * their letters, functions also by the functions that they call and that call them. If the project has no such symbol,
- * only the words of `name` are compared. The vectors of the symbols are stored in an associative memory in the cache
- * folder, which the first query of a new graph builds. *n is set to the number of hits. */
+/* Finds the k functions and types that are most similar to the first function or type called `name`, most similar
+ * first; this one is among them. Names are compared by their letters, functions also by the functions that they call
+ * and that call them. If the project has no such symbol, only the words of `name` are compared. The vectors of the
+ * symbols are stored in an associative memory in the cache folder, which the first query of a new graph builds. *n is
+ * set to the number of hits, which may be below k. */
 whit_status whit_graph_like(const whit_graph *graph, const char *folder, const char *cache_folder, const char *name,
                             whit_graph_hit *hits, uint32_t k, uint32_t *n, whit_error *error);
 
 /* Returns whether the outline should leave out a file. */
 typedef bool whit_graph_skip_fn(void *user, const char *file);
-/* Appends an outline of the project to `out`: files with the lines that define their most mentioned symbols. It has at
- * most n_tokens tokens of about four bytes each. skip: NULL includes all files. */
+/* Appends an outline of the project to `out`: files with the lines that define their most mentioned symbols other than
+ * variables. `out`, with what it had before, gets at most n_tokens tokens of about four bytes each. skip: NULL includes
+ * all files. */
 whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_graph_skip_fn *skip,
                            void *user, whit_buf *out, whit_error *error);
 

@@ -47,8 +47,7 @@ typedef enum whit_code_language {
     WHIT_CODE_OTHER
 } whit_code_language;
 
-/* Returns the language of a file by the suffix of its name; WHIT_CODE_NONE if the
- * parser does not know the suffix. */
+/* Returns the language of a file by the suffix of its name; WHIT_CODE_NONE if the parser does not know the suffix. */
 whit_code_language whit_code_language_of(const char *path);
 /* Parses a text of at most 64 MiB and replaces the lists of `parse`, which may be reused for any number of files. For a
  * larger text, or WHIT_CODE_NONE, the lists become empty. */

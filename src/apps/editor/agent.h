@@ -8,7 +8,7 @@
 
 /* State of the agent's panel. */
 struct ed_panel {
-    struct ed_doc *doc; /* pad that shows the panel; NULL: not opened yet */
+    struct ed_doc *doc; /* pad that shows the panel; NULL: not open */
     bool working;
     const whit_panel_hunk *hunks; /* hunks that the agent wants approved, or NULL */
     /* at: index of the first hunk that the person has not decided about; asked: number of hunks whose own question was

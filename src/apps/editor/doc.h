@@ -60,8 +60,8 @@ struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer); /* takes ownership of the
 struct ed_doc *ed_doc_find(const ed *e, const char *path);
 /* returns the file's document, which is opened unless it is open already */
 struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error);
-/* Opens a file without a journal and without adding it to the list of documents. The caller frees it by
- * ed_doc_free(). */
+/* Opens a file read-only, without a journal and without adding it to the list of documents. The caller frees it by
+ * ed_doc_free(). Returns NULL on failure. */
 struct ed_doc *ed_doc_peek(ed *e, const char *path);
 void ed_doc_free(struct ed_doc *doc);
 void ed_show(ed *e, struct ed_doc *doc);

@@ -11,7 +11,8 @@ typedef enum whit_said { WHIT_UNSAID, WHIT_NO, WHIT_YES } whit_said;
 typedef struct whit_editorconfig {
     whit_said tabs; /* indent_style: YES is "tab", NO is "space" */
     /* indent_size and tab_width; 0: not set; indent_columns is -1 for "indent_size = tab" until
-     * whit_editorconfig_read() replaces it by the tab width */
+     * whit_editorconfig_read() replaces it by the tab width; with tabs, it also replaces an unset tab width by
+     * indent_columns */
     int indent_columns, tab_columns;
     int line_columns;          /* max_line_length; 0: not set */
     whit_said carriage_return; /* end_of_line: YES is "crlf", NO is "lf" */

@@ -48,7 +48,7 @@ struct ed_grammar;
 /* Returns tree-sitter's library, loaded on first use; NULL if it is not installed. */
 const struct ed_tree_sitter *ed_tree_sitter(void);
 /* Returns the grammar of the language with this name, loaded on first use. Returns NULL if it is absent or unusable; if
- * unusable, the first call writes the reason to `why`. */
+ * unusable, the first call writes the reason to `why`, and in all other cases "". */
 const struct ed_grammar *ed_grammar_for(const char *language, char *why, size_t why_bytes);
 
 const TSLanguage *ed_grammar_language(const struct ed_grammar *grammar);

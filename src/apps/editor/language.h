@@ -72,7 +72,8 @@ struct ed_asked {
  * servers. */
 bool ed_language_add(struct whit_editor *e, const char *language, const char *command);
 void ed_language_close(struct whit_editor *e);
-/* Starts the current document's server and sends it the typed changes. Returns true if it did one of both. */
+/* Starts the current document's server and sends it the changed text (over 128 KiB only once it is saved, over 16 MiB
+ * never). Returns true if it did one of both. */
 bool ed_language_update(struct whit_editor *e);
 /* Reads the servers' messages and carries them out. Returns true if the screen must be redrawn. */
 bool ed_language_pump(struct whit_editor *e);

@@ -49,8 +49,8 @@ void whit_lsp_reply(whit_lsp *lsp, const json_t *id, json_t *result, int error_c
 size_t whit_lsp_unsent(const whit_lsp *lsp);
 /* Sets the descriptors to poll: fds[0] for POLLIN, and fds[1] for POLLOUT unless it is -1. */
 void whit_lsp_fds(const whit_lsp *lsp, int fds[2]);
-/* Reads and writes as much as possible without waiting. Returns false when the server has ended, has sent bytes that
- * are not a message, or has left too many queued bytes unread, and when memory has run out. */
+/* Writes as much as possible and reads at most 1 MiB, without waiting. Returns false when the server has ended, has
+ * sent bytes that are not a message, or has left too many queued bytes unread, and when memory has run out. */
 bool whit_lsp_pump(whit_lsp *lsp);
 /* Removes and returns the next received message, which the caller then owns, or NULL. */
 json_t *whit_lsp_take(whit_lsp *lsp);

@@ -25,8 +25,8 @@ typedef enum whit_panel_kind {
 
 typedef struct whit_panel_request {
     whit_panel_kind kind;
-    const char *text;      /* the task, or the instruction for the selection */
-    const char *selection; /* the selected text, or NULL */
+    const char *text;      /* the task, or the instruction for the selection; "" for EXPLAIN, NULL for UNDO and REDO */
+    const char *selection; /* for EXPLAIN and REWRITE the selected text, or the line of the cursor; NULL otherwise */
     size_t selection_bytes;
     const char *name, *language; /* name and language of the text that contains the selection */
     const char *path;            /* path of that text, links resolved; NULL: the text has no path yet */
@@ -65,15 +65,16 @@ void whit_editor_agent_text(struct whit_editor *editor, const char *text, size_t
 void whit_editor_agent_note(struct whit_editor *editor, const char *line);
 /* Reports the end of the job; `line` describes the result. */
 void whit_editor_agent_done(struct whit_editor *editor, const char *line, bool is_error);
-/* Shows hunks for approval. The caller keeps ownership and must keep them valid until `choose` is called. */
+/* Shows hunks for approval. The caller keeps ownership and must keep them valid until `choose` or `stop` is called, or
+ * until it calls whit_editor_agent_done(). */
 void whit_editor_agent_hunks(struct whit_editor *editor, const whit_panel_hunk *hunks, size_t n);
 void whit_editor_agent_question(struct whit_editor *editor, const char *question);
 /* Replaces the selection of the last WHIT_PANEL_REWRITE. Returns false if its document has changed meanwhile, or on
  * failure. */
 bool whit_editor_agent_replace(struct whit_editor *editor, const char *text, size_t n_bytes);
 
-/* Returns whether the file is open with unsaved changes, and if so, appends its text to `content`. `path` must be
- * absolute with links resolved. */
+/* Appends the text of a file that is open with unsaved changes to `content`. Returns false if it is not open with
+ * unsaved changes, or if memory runs out. `path` must be absolute with links resolved. */
 bool whit_editor_unsaved(struct whit_editor *editor, const char *path, whit_buf *content);
 /* Appends the paths of unsaved documents inside a folder, relative to it, each ended by a zero byte. Returns false if
  * memory runs out. */

@@ -8,7 +8,7 @@
 
 /* The tree of the project's files. */
 struct ed_files {
-    struct ed_doc *doc; /* pad that shows the tree; NULL: not shown yet */
+    struct ed_doc *doc; /* pad that shows the tree; NULL: not open */
     /* paths: all files; open: the unfolded folders, each with a final slash; lines: path of each row of the tree */
     char **paths, **open, **lines;
     size_t n_paths, n_open, n_lines;

@@ -9,11 +9,12 @@
 typedef struct whit_syntax whit_syntax;
 
 /* Returns the language of a file, found by its name or by a first line that begins with "#!"; NULL if no language was
- * found. */
+ * found, or if memory runs out. */
 whit_syntax *whit_syntax_for(const char *path, const char *first_line);
 void whit_syntax_close(whit_syntax *syntax);
 const char *whit_syntax_name(const whit_syntax *syntax);
-/* Returns the signs that open and close a comment; `close` is "" for a comment that ends with its line. */
+/* Returns the signs that open and close a comment; `close` is "" for a comment that ends with its line. Without a
+ * language (NULL), or if it has no comments, the signs are "#" and "". */
 void whit_syntax_comment(const whit_syntax *syntax, const char **open, const char **close);
 /* Returns the name of language i, or NULL if i is too large. */
 const char *whit_syntax_language(size_t i, char *name, size_t room_bytes);
@@ -36,8 +37,8 @@ void whit_syntax_states_free(whit_syntax_states *states);
 void whit_syntax_states_cut(whit_syntax_states *states, uint64_t offset);
 /* number of bytes that painting may scan for colours; the rest is scanned in idle time */
 #define WHIT_SYNTAX_PAINT_BYTES (64u << 10)
-/* Computes the state at the beginning of a row from the nearest cached state; scans at most budget_bytes. If that is
- * not enough, returns false with a guess in *state; calling it again continues. */
+/* Computes the state at the beginning of a row from the nearest cached state; scans about budget_bytes at most. If that
+ * is not enough, returns false with a guess in *state; calling it again continues. */
 bool whit_syntax_states_at(whit_syntax_states *states, const whit_syntax *syntax, const whit_text *text,
                            uint64_t offset, uint64_t budget_bytes, uint32_t *state);
 

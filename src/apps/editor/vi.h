@@ -119,7 +119,7 @@ struct ed_vi {
     uint64_t begun_ns;                /* time at which the last key of `begun` was typed; 0: none */
     char line[ED_VI_LINE_BYTES];      /* the last line run after ':' */
     struct {
-        uint64_t *begins; /* beginnings of the lines that :g matched */
+        uint64_t *begins; /* beginnings of the lines that :g matched; ED_NONE: the line was deleted */
         size_t n, at;
         struct ed_doc *doc;
     } lines;
@@ -168,8 +168,8 @@ bool ed_vi_takes(const char **at, const char *least, const char *name);
 bool ed_vi_files(ed *e, const char *at);
 void ed_vi_set(ed *e, const char *option);
 bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at);
-/* Replaces % by the current file's name, in quotes if it has signs of the shell. Reports an error and returns false if
- * the result does not fit, or if such a name would be within quotes of the command. */
+/* Replaces % by the current file's name, in quotes if it has signs of the shell, and \% by %. Reports an error and
+ * returns false if the result does not fit, or if such a name would be within quotes of the command. */
 bool ed_vi_expand(ed *e, const char *from, char *to, size_t room);
 bool ed_vi_takes_rest(const char *at); /* returns true if bars in the line belong to this command */
 

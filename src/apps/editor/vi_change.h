@@ -18,8 +18,9 @@ void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space);
 void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t end);
 
 /* These functions are in vi_visual.c. */
-/* Writes up to `max` ranges of the visual selection and returns their number. A selection of characters or lines is one
- * range; a block has a range for each of its lines between the offsets `from` and `to`. */
+/* Writes up to `max` ranges of the visual selection and returns their number, which is 0 outside the visual modes. A
+ * selection of characters or lines is one range; a block has a range for each of its lines between the offsets `from`
+ * and `to` that is long enough to reach it. */
 size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max);
 void ed_vi_leave_visual(ed *e);
 void ed_vi_operate_visual(ed *e, uint32_t code);

@@ -12,9 +12,10 @@
 
 typedef struct whit_sandbox_support {
     uint32_t landlock_abi; /* 0: the kernel has no Landlock, or it is disabled */
-    bool seccomp;          /* libseccomp is installed and, as far as the test command shows, its filters work */
-    bool holds;            /* a test command could be confined completely */
-    bool namespaces;       /* commands get user, mount, process, network and IPC namespaces, a second layer of
+    /* libseccomp is installed and, as far as the test command shows, its filters work; false without Landlock */
+    bool seccomp;
+    bool holds;      /* a test command could be confined completely */
+    bool namespaces; /* commands get user, mount, process, network and IPC namespaces, a second layer of
                             * protection */
 } whit_sandbox_support;
 
@@ -43,8 +44,8 @@ typedef struct whit_sandbox_limits {
     uint32_t cpu_s;        /* processor time of each process; default: wall_s */
     uint64_t memory_bytes; /* address space of each process; default 16 GiB */
     uint64_t file_bytes;   /* size of each file; default 2 GiB */
-    /* number of processes; default 512. Processes of root, which the kernel does not limit, are counted by reading
-     * /proc. */
+    /* number of the command's processes, counted by reading /proc; default 512. For users other than root it is also
+     * the kernel's limit (RLIMIT_NPROC), which without namespaces counts all processes of the user. */
     uint32_t n_processes;
     /* Totals, which are counted several times per second: memory of all processes (default: three quarters of the
      * machine's), and size of the folders that the command may change (default 32 GiB). */
@@ -70,11 +71,12 @@ typedef struct whit_sandbox_result {
     int status; /* exit status; -1: the signal `signal` ended the command */
     int signal;
     bool timed_out, was_cancelled, output_is_cut;
-    bool is_spaced;   /* the command ran in its own namespaces */
-    char over[120];   /* text that names the exceeded total (processes, memory, disk) for which the command was ended;
-                       * otherwise "" */
+    bool is_spaced; /* the command ran in its own namespaces */
+    /* text that names the exceeded total (processes, memory, disk), or that the machine's disk or memory was nearly
+     * used up, for which the command was ended; otherwise "" */
+    char over[120];
     whit_buf output;  /* stdout and stderr together, in the order of arrival */
-    whit_buf refused; /* a line for each refused access; at most 200 lines */
+    whit_buf refused; /* a line for each refused access, one for repetitions in a row; at most 200 lines */
     uint32_t n_refused;
     uint64_t wall_ns;
 } whit_sandbox_result;
@@ -84,7 +86,8 @@ void whit_sandbox_shell(const char *line, const char *arguments[4]);
 
 /* Runs a command to its end, and then ends the processes that it has left running. The command has no terminal and none
  * of this process's descriptors; its stdin is empty. Errors: unsupported (whit_sandbox_lacks), io (a path of the rules,
- * the program), memory. A command that fails is not an error: see result->status. */
+ * the program), limit (the rules have too many folders), memory. A command that fails is not an error: see
+ * result->status. */
 whit_status whit_sandbox_run(const whit_sandbox_command *command, whit_sandbox_result *result, whit_error *error);
 void whit_sandbox_result_free(whit_sandbox_result *result);
 

@@ -9,15 +9,16 @@
 /* If the options name key files, starts the helper process that opens these files again for the sandboxed server. Must
  * be called before threads are started. */
 whit_status whit_access_start(whit_site *site, whit_error *error);
-/* Reads the API keys of the options into the site. */
+/* Reads the API keys of the options into the site. Also checks the value of --cors. */
 whit_status whit_access_read(whit_site *site, whit_error *error);
 void whit_access_free(whit_site *site);
 /* Reads the key files again and replaces all keys; does nothing if the options name no key files. If a file cannot be
  * read, contains a mistake or contains no key, the keys stay unchanged. Prints the result on stderr. Must be called by
  * one thread at a time. */
 void whit_access_reload(whit_site *site);
-/* Adds the first digits of a key's hash, and its name if it has one, to a line of the log. `key` comes from
- * whit_key_allows. Adds nothing if the server has no such key. */
+/* Adds eight hexadecimal digits that identify the key (the first four bytes of its hash in reversed order), and its
+ * name if it has one, to a line of the log. `key` comes from whit_key_allows. Adds nothing if the server has no such
+ * key. */
 void whit_access_log_key(const whit_site *site, uint64_t key, json_t *line);
 /* Returns whether the key with this hash may use a model or an adapter. Keys without a list of models, and requests
  * without a key (0), may use all. A key that was removed by a reload while its request runs may use none. */
@@ -40,8 +41,9 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
 bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request, bool opens_model);
 /* Refuses a request of another site's page with 403. The message names the option that would allow the page. */
 void whit_foreign_refuse(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);
-/* Allows pages of the origin of --cors to read the answer, by reply headers. Returns true if the request is only a
- * preflight, for which the reply is then complete. */
+/* Allows pages of the origin of --cors to read the answer, by reply headers. Does nothing and returns false without
+ * --cors. Returns true if the request is OPTIONS, which no handler answers: the call with headers_only adds only a
+ * header, the second call completes the reply. */
 bool whit_cors_answer(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);
 
 #endif

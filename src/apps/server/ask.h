@@ -30,12 +30,12 @@ typedef struct whit_dialect_state {
     uint64_t n_events, n_calls;
     whit_buf text;                /* text of the current part so far */
     whit_buf tokens;              /* token ids (int32_t) for the next event */
-    uint32_t i_job;               /* index of the job whose answer is being written */
+    uint32_t i_job;               /* index of the job whose answer is being written; always 0 in a stream */
     whit_buf logs;                /* log-probabilities for the next event, as JSON text */
     char name[200];               /* name of the current tool call */
     bool is_list, shows_thoughts; /* for Gemini: is_list: the stream is a JSON list; shows_thoughts: thinking is
                                    * included */
-    json_t *output;               /* completed parts */
+    json_t *output;               /* completed parts; for Gemini: the name of the current tool call */
     json_t *kinds;                /* tools of the request that are not functions, by name; may be NULL */
     json_t *request;              /* request whose fields the answer repeats; may be NULL */
 } whit_dialect_state;
@@ -70,14 +70,14 @@ struct whit_ask {
     const char *form_param;
     whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* texts of the prompts, for "echo" */
     char id[40];
-    char request_id[132];      /* header X-Request-Id of the request; "" if absent */
+    char request_id[132];      /* header X-Request-Id of the request; "" if absent or not usable */
     unsigned long long number; /* number of the request, which is part of its id */
     time_t created;
     int fd;
-    const char *path;            /* path of the API, for the log; a constant */
+    const char *path;            /* name of the API for the log; NULL: "chat" or "completion"; a constant */
     uint64_t begun_ns, key;      /* key: hash of the API key, 0 without one */
     uint64_t conversation;       /* hash of the conversation's name; 0: it has no name */
-    char *body;                  /* body of the request, if the log includes texts */
+    char *body;                  /* body of the request in OpenAI's form, if the log includes texts; otherwise NULL */
     const whit_dialect *dialect; /* functions of a vendor's API; NULL: the reply has OpenAI's or Ollama's form */
     whit_dialect_state state;
 };
@@ -89,14 +89,14 @@ void whit_ask_close(whit_ask *ask); /* also cancels unfinished jobs */
 /* Reads the members tools, tool_choice and parallel_tool_calls into ask->tools and ask->calls; on failure fills in the
  * reply and returns false. */
 bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
-/* Compiles the grammar of an answer that consists of calls to the request's tools, or of a text that follows
- * `answer_schema` (NULL: any text). */
+/* Compiles the grammar of an answer that consists of calls to the request's tools or, unless calls are required, of a
+ * text that follows `answer_schema` (NULL: any text). */
 whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
                             whit_error *error);
 enum { WHIT_STRENGTH_MAX = 16 }; /* an adapter's strength is from -16 to 16 */
 /* Reads the adapters of a job and their strengths from "model" (if it is the name of an adapter), "adapters" and
- * "lora". If none of them names adapters, uses the strengths of /lora-adapters. On failure fills in the reply and
- * returns false. */
+ * "lora". Without these, even empty ones, uses the strengths of /lora-adapters for the adapters that job->key may use.
+ * On failure fills in the reply and returns false. */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
 /* Returns whether the request itself names adapters, by "adapters", "lora" or the model's name. */
 bool whit_mounts_are_named(const whit_api *api, const json_t *body);

@@ -9,7 +9,7 @@
 /* Appends "event: TYPE", where TYPE is the event's member "type", and the event as data. Takes ownership of the
  * event. */
 void whit_dialect_send(whit_buf *out, json_t *event);
-/* Returns bytes as a JSON string; an incomplete UTF-8 character at the end is allowed. */
+/* Returns bytes as a JSON string; "" if they are not valid UTF-8. */
 json_t *whit_dialect_text(const void *text, size_t n);
 /* Parses the arguments of a call into an object, which the caller owns; an empty text or "null" gives an empty object.
  * Returns NULL if they are not an object, for example because the answer was cut off. */

@@ -18,8 +18,8 @@ typedef struct whit_vector_work {
     float *values;
 } whit_vector_work;
 
-/* A session for vectors and scores. Zero-initialised, it is not open: the first texts open it, and longer texts open it
- * again with a larger context. */
+/* A session for vectors and scores. Zero-initialised, it is not open: the first texts open it. It is opened again, with
+ * a larger context, for longer texts, and for work that needs a session of the other kind (has_logits). */
 typedef struct whit_embedder {
     whit_session *session;
     uint32_t n_ctx_tokens;
@@ -28,7 +28,7 @@ typedef struct whit_embedder {
 whit_status whit_embedder_run(whit_embedder *embedder, const whit_model *model, const whit_engine_options *options,
                               const whit_vector_work *work, whit_error *error);
 void whit_embedder_close(whit_embedder *embedder);
-/* Returns the options of the largest session that the embedder may open. */
+/* Returns the options of the embedder's largest session for vectors. */
 whit_session_options whit_embedder_options(const whit_model *model, const whit_engine_options *options);
 /* Adjusts an engine's session options if the model cannot generate text: sets only_vectors, replaces KV types other
  * than f32 and i8 by f16, and limits the context to the model's. */

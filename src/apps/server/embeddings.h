@@ -10,8 +10,9 @@
  * returns false. */
 bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t width, int fd, float **values, size_t *n,
                     size_t *n_tokens, whit_web_reply *reply);
-/* Returns whether the request names no adapters. Otherwise refuses it, because vectors and scores are computed without
- * adapters, and fills in the reply. */
+/* Returns whether no adapter applies to the request, neither one that it names nor one with a strength in
+ * /lora-adapters. Otherwise refuses it, because vectors and scores are computed without adapters, and fills in the
+ * reply. */
 bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply);
 
 typedef enum whit_vectors_form {

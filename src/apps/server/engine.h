@@ -48,9 +48,9 @@ typedef struct whit_job {
     size_t n_mounts;
     whit_shared_grammar *grammar; /* may be NULL; the engine owns it and `state` after submission */
     whit_grammar_state *state;
-    /* program that runs for every token; may be NULL; the engine owns it after submission */
+    /* program that runs for every token; may be NULL; freed with the job */
     whit_program *program;
-    whit_thinking_limit *limit; /* limit of the thinking section; may be NULL; the engine owns it after submission */
+    whit_thinking_limit *limit; /* limit of the thinking section; may be NULL; freed with the job */
     uint64_t key;               /* hash of the API key; the queue shares slots fairly between keys */
     /* hash of the conversation's name, for choosing a slot; 0: no name */
     uint64_t conversation;
@@ -62,15 +62,16 @@ typedef struct whit_job {
     atomic_bool cancelled;
 
     whit_buf text;        /* all generated text so far, without an unfinished character or stop string */
-    whit_buf logprobs_of; /* 1 + n_top entries (whit_logprob) for each token of the answer */
+    whit_buf logprobs_of; /* if `logprobs` is set, 1 + n_top entries (whit_logprob) for each token of the answer */
     /* 1 + n_top entries for each token of the prompt from the second on, appended all at once */
     whit_buf prompt_logprobs_of;
-    whit_buf tokens; /* token ids (int32_t) of the answer */
+    whit_buf tokens; /* if `keeps_tokens` is set, token ids (int32_t) of the answer */
     uint32_t n_generated, n_cached;
-    /* array of whit_progress, one for each step that computed a part of the prompt; empty unless tells_progress */
+    /* array of whit_progress, one for the job's first step and one for each later step that computed a part of the
+     * prompt; empty unless tells_progress */
     whit_buf progress;
     bool started, finished;
-    bool is_late; /* the answer was ended at its deadline; finish is WHIT_FINISH_CANCELLED */
+    bool is_late; /* the running answer was ended at its deadline; finish is then WHIT_FINISH_CANCELLED */
     whit_finish finish;
     const char *stopped_by; /* the request's stop string that ended the answer; NULL if none did */
     whit_error error;       /* its status is WHIT_OK if there is no error */
@@ -138,12 +139,13 @@ typedef struct whit_engine_options {
     whit_adapter *const *adapters;
     size_t n_adapters;
 } whit_engine_options;
-/* Return the options of the session that the engine opens, and its draft model, or NULL without one. */
+/* Return the options of the engine's session, without the changes of whit_embedder_suit, and its draft model, or NULL
+ * if it has no drafts. */
 whit_session_options whit_engine_session_options(const whit_engine_options *options);
 const whit_model *whit_engine_drafter(const whit_model *model, const whit_engine_options *options);
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error);
-void whit_engine_close(whit_engine *engine); /* also cancels running jobs */
+void whit_engine_close(whit_engine *engine); /* also cancels running and waiting jobs */
 uint32_t whit_engine_context_size(const whit_engine *engine);
 /* Submits all jobs of a request or none of them. Errors: limit (the queue has no space for all, or the engine is
  * ending), unsupported (the model cannot generate text). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads members of a request's body by type. If a member is absent or null, the value stays unchanged. An invalid value
- * gives a 400 reply that names the member, and the function returns false. */
+ * Reads members of a request's body by type. If a number or a switch is absent or null, the value stays unchanged. An
+ * invalid value gives a 400 reply that names the member, and the function returns false. */
 #ifndef WHIT_SERVER_FIELDS_H
 #define WHIT_SERVER_FIELDS_H
 
@@ -25,7 +25,7 @@ typedef struct whit_field_unserved {
 } whit_field_unserved;
 /* If one of the members is given (whit_field_is_given), replies 400 about the first of them and returns false. */
 bool whit_fields_lack(const json_t *body, const whit_field_unserved *members, whit_web_reply *reply);
-/* Reads a string member; *value becomes NULL if it is absent or null. */
+/* Read a member of one type; *value belongs to `body`, and is NULL if the member is absent or null. */
 bool whit_field_text(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);
 bool whit_field_object(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);
 bool whit_field_list(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);

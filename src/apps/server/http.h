@@ -32,11 +32,12 @@ typedef struct whit_web_reply {
     int status;
     const char *type;        /* content type */
     whit_buf body;           /* body of the reply; the server frees it */
-    const char *headers[16]; /* names and values in turn, which must outlive the reply */
+    const char *headers[16]; /* n_headers pairs of a name and a value, which must outlive the reply */
     size_t n_headers;
-    whit_claim *claim;          /* claim on the request's memory, released when the reply is sent; NULL while only the
-                                 * headers are read */
-    char retry_after[24];       /* value of the header Retry-After in seconds; "": no header */
+    whit_claim *claim; /* claim on the request's memory, released when the reply is sent; NULL while only the headers
+                        * are read */
+    /* storage for the value of a header Retry-After, in seconds, to which `headers` may point */
+    char retry_after[24];
     char id[132];               /* id of the request for a header; "": none */
     bool is_id_given;           /* the id comes from the client or a proxy */
     bool is_logged;             /* the code that makes the reply also writes it to the log */
@@ -54,11 +55,12 @@ const char *whit_web_header(const whit_web_request *request, const char *name);
 const char *whit_web_query(const whit_web_request *request, const char *name);
 
 typedef struct whit_web_server whit_web_server;
-/* Starts serving on a listening socket; takes ownership of it. A connection is closed if nothing is read or written for
- * timeout_s seconds, not counting the time in which the handler or a stream computes. If more than n_connections are
- * open, a new connection closes the connection that has waited longest. A connection does not wait while it answers a
- * complete request that the handler's first call has marked as known (is_known), so that other clients cannot occupy
- * all connections. The memory of bodies is claimed from `budget` (NULL: no limit), which must outlive the server. */
+/* Starts serving on a listening socket; takes ownership of it on success. A connection is closed if nothing is read or
+ * written for timeout_s seconds, not counting the time in which the handler or a stream computes. If more than
+ * n_connections are open, a new connection closes the connection that has waited longest. A connection does not wait
+ * while it answers a complete request that the handler's first call has marked as known (is_known), so that other
+ * clients cannot occupy all connections. The memory of bodies is claimed from `budget` (NULL: no limit), which must
+ * outlive the server. */
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error);
 void whit_web_quiesce(whit_web_server *server); /* stops accepting new connections */

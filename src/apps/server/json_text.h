@@ -16,7 +16,7 @@ enum { WHIT_WIDE_MAX = 64, WHIT_WIDE_DIGITS_MAX = 40 };
 json_t *whit_json_read(const char *text, size_t n, json_error_t *reason);
 /* Writes any value as one line of text, which the caller frees. Returns NULL if memory runs out. */
 char *whit_json_write(const json_t *value);
-/* Forgets the wide integers that this thread has remembered; called at the start of each request. */
+/* Forgets the wide integers that this thread has remembered; called before the body of a request is parsed. */
 void whit_json_forget(void);
 
 #endif

@@ -28,8 +28,8 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
 /* Saves sequence `i` to the file of its slot, replacing the previous content. Does nothing if saving is off or the
  * sequence has at most 64 tokens. Only the first failure is reported on stderr. */
 void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i);
-/* Saves sequence `i` to a session file, replacing an existing one. *n_saved: the number of saved tokens
- * (whit_session_snapshot). */
+/* Saves sequence `i`, which must have more than 64 tokens, to a session file, replacing an existing one. *n_saved: the
+ * number of saved tokens (whit_session_snapshot). */
 whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, size_t *n_saved, whit_error *error);
 /* Loads a session file into sequence `i`. *ids: its tokens, which the caller frees; NULL after a failure, if the file
  * has no tokens, or if memory runs out. */

@@ -2,10 +2,11 @@
  * Publishes KV events, which are changes of the prefix caches, over ZeroMQ in vLLM's format, for routers that
  * distribute requests (docs/dev/kv-events.md).
  *
- * Every model has a channel with its own topic and numbered batches of events. The number of the first batch is the
- * start time in microseconds, so that a restarted server never repeats a number and its subscribers see a gap. An
- * engine collects the events of a step in its channel and publishes them as one batch. A separate thread sends the
- * batches, keeps the last ones, and sends these again to subscribers that have missed some. */
+ * Every model of the server's options has a channel with its own topic and numbered batches of events. The number of
+ * the first batch is the start time in microseconds, so that a restarted server never repeats a number and its
+ * subscribers see a gap. An engine collects the events of a step in its channel and publishes them as one batch. A
+ * separate thread sends the batches, keeps the last ones, and sends these again to subscribers that have missed
+ * some. */
 #ifndef WHIT_SERVER_KV_EVENTS_H
 #define WHIT_SERVER_KV_EVENTS_H
 
@@ -35,7 +36,7 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
 whit_status whit_events_start(whit_events *events, whit_error *error);
 /* Sends all published batches, ends the thread and frees `events`. Does nothing if `events` is NULL. */
 void whit_events_close(whit_events *events);
-/* Returns the channel of a model by its name; NULL if the server has no such model or `events` is NULL. */
+/* Returns the channel of a model by its name; NULL if the server's options have no such model or `events` is NULL. */
 whit_event_channel *whit_events_channel(whit_events *events, const char *model);
 /* Gives a batch the channel's next number and queues it for sending; takes ownership of it. If the queue is full, the
  * oldest batches are dropped, even if they were not sent: subscribers then see a gap. */

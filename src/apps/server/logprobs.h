@@ -52,15 +52,16 @@ typedef struct whit_logs {
 bool whit_logs_write(whit_logs *logs, whit_buf *out);
 
 /* Prepares writing all log-probabilities of the i-th answer, which must have ended, and those of its prompt if
- * requested. *offsets, which the caller frees, is also stored in logs->offsets; it is NULL if `form` needs no offsets
- * or memory runs out. */
+ * requested. WHIT_LOGS_LIST becomes WHIT_LOGS_PROBS if the request of a vendor's API wants probabilities after the
+ * samplers. *offsets, which the caller frees, is also stored in logs->offsets; it is NULL if `form` needs no offsets or
+ * memory runs out. */
 void whit_ask_logs(const whit_ask *ask, uint32_t i, whit_logs_form form, whit_logs *logs, size_t **offsets);
 /* Returns the offsets of the prompt's tokens (n_ids of the i-th job) in the reply's text, which the caller frees; NULL
  * if memory runs out. */
 size_t *whit_ask_prompt_places(const whit_ask *ask, uint32_t i);
 
-/* Appends a token's text as a JSON string. If its bytes are not complete characters, appends them as a list of numbers,
- * as llama.cpp does. */
+/* Appends a token's text as a JSON string. If its bytes are not complete characters or contain a zero byte, appends
+ * them as a list of numbers, as llama.cpp does. */
 void whit_write_piece(const whit_api *api, int32_t id, whit_buf *out);
 
 #endif

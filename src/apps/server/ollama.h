@@ -5,8 +5,9 @@
 
 #include "server/ask.h"
 
-/* Makes a line of a stream with text or thinking (either may be NULL), and tool calls in the form of OpenAI's message
- * (may be NULL; the caller keeps ownership). done: it is the last line, with counts and durations. */
+/* Makes a line of a stream, or a complete answer, with text or thinking (either may be NULL), and tool calls in the
+ * form of OpenAI's message (may be NULL; the caller keeps ownership). done: it is the last line, with counts and
+ * durations. */
 json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, const char *thinking, size_t n_thinking,
                          const json_t *calls, bool done);
 

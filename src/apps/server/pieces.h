@@ -9,9 +9,9 @@
 /* Appends a piece of a few kilobytes to the reply's text; returns false if it was the last one. */
 typedef bool whit_piece_fn(void *user, whit_buf *out);
 
-/* Makes a JSON reply from the pieces that `next` writes, with status 200, or 500 if memory runs out. `end` (may be
- * NULL) is called once, after the last piece or when sending was abandoned: before this function returns, or after the
- * reply was sent. */
+/* Makes a JSON reply from the pieces that `next` writes, with status 200, or 500 if memory runs out before it is sent;
+ * later the connection is closed. `end` (may be NULL) is called once, after the last piece or when sending was
+ * abandoned: before this function returns, or after the reply was sent. */
 void whit_reply_pieces(whit_web_reply *reply, whit_piece_fn *next, void (*end)(void *user), void *user);
 
 #endif

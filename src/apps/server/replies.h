@@ -7,7 +7,8 @@
 
 #include "server/routes.h"
 
-void whit_api_reply(whit_web_reply *reply, json_t *body); /* sets the reply's body; takes ownership of `body` */
+/* Sets the reply's body; takes ownership of `body`. The status becomes 200 if it was 0, and 500 if memory runs out. */
+void whit_api_reply(whit_web_reply *reply, json_t *body);
 /* Adds a header; both strings must outlive the reply. */
 void whit_reply_header(whit_web_reply *reply, const char *name, const char *value);
 /* Makes the error reply {"error": {...}}. type: one of OpenAI's error types; param: the member that caused the error,

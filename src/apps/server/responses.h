@@ -6,8 +6,9 @@
 #include "server/replies.h"
 
 /* Converts the request to a chat request, which the caller owns. *kinds: an object, also owned by the caller, with an
- * entry for each tool, by name, that is not a function but is offered to the model as one. If the request is refused,
- * returns NULL and replies with an error that names the place. */
+ * entry for each tool, by the name under which the model sees it, that is not a function or is a function of a
+ * namespace. If the request is refused, returns NULL, sets *kinds to NULL and replies with an error that names the
+ * place. */
 json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *reply);
 
 /* ---- kinds of tools (response_tools.c) ------------------------------------------------------------ */
@@ -34,7 +35,8 @@ bool whit_response_result_read(const json_t *item, const char **output_key);
 /* Returns the item for a call of the function `name`, in the form of the tool's kind, without id and status. arguments:
  * JSON text. */
 json_t *whit_response_call_item(const json_t *kinds, const char *name, const char *arguments, size_t n_arguments);
-/* Return whether `name` is a plain function, whose arguments are streamed, and whether it is a custom tool. */
+/* Return whether `name` is a function, perhaps of a namespace, whose arguments are streamed, and whether it is a custom
+ * tool. */
 bool whit_response_is_function(const json_t *kinds, const char *name);
 bool whit_response_is_custom(const json_t *kinds, const char *name);
 

@@ -2,8 +2,8 @@
  * Declares the table of endpoints. A row determines a path's handler, whether it needs a key, a body and an open model,
  * and the vendor whose error format it has. The replies 404 and 405 (with Allow) also come from the table.
  *
- * A request goes through these stages:
- *     headers -> CORS, key -> row -> body, once -> model -> handler -> errors in the vendor's form */
+ * A request goes through these stages; the first three also run before its body is read (headers_only):
+ *     CORS -> row -> key -> body -> key's rate -> model -> handler -> errors in the vendor's form */
 #ifndef WHIT_SERVER_ROUTES_H
 #define WHIT_SERVER_ROUTES_H
 
@@ -19,7 +19,7 @@ typedef enum whit_vendor {
 enum {
     WHIT_ROUTE_PUBLIC = 1,  /* needs no API key */
     WHIT_ROUTE_MODEL = 2,   /* needs an open model, which the request names */
-    WHIT_ROUTE_WORK = 4,    /* counts against the key's requests per minute; refused while the server ends */
+    WHIT_ROUTE_WORK = 4,    /* counts against the key's requests per minute; refused once the drain is over */
     WHIT_ROUTE_BARE = 8,    /* not also served under the prefix /v1 */
     WHIT_ROUTE_EMPTY = 128, /* an empty body is read as {} */
     WHIT_ROUTE_LIST = 64,   /* the body is a list, not an object */
@@ -34,7 +34,9 @@ typedef struct whit_call whit_call;
 typedef void whit_handler(whit_call *call);
 
 typedef struct whit_route {
-    const char *method, *path; /* method: "GET", "POST", "DELETE" or NULL; path: "*" matches one or more characters */
+    /* method: "GET", "POST", "DELETE", or NULL for a row that only gives the vendor of unknown paths; path: "*" matches
+     * one or more characters */
+    const char *method, *path;
     whit_handler *handler;
     unsigned flags;
     whit_vendor vendor;
@@ -47,7 +49,7 @@ struct whit_call {
     const whit_web_request *request;
     const whit_route *route;
     const json_t *body; /* an object or a list, valid until the handler returns; NULL for GET */
-    const char *rest;   /* the n_rest characters that "*" matches; not zero-terminated */
+    const char *rest;   /* the n_rest characters that "*" matches, not zero-terminated; NULL: the path has no "*" */
     size_t n_rest;
     whit_vendor vendor; /* vendor whose API determines the form of the reply */
     bool closes_model;  /* set by the handler: the model is closed after the request, unless other requests use it */

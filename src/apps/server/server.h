@@ -50,7 +50,8 @@ typedef struct whit_server_options {
     /* limit of the memory of all requests together, in MiB; each may use a quarter; 0: no limit */
     uint32_t request_memory_mb;
     /* API keys: a file with one key per line, which may follow a name and blanks ("anna sk-..."), comments begin with
-     * '#'; and a list of keys. Without these two and key_table, requests need no key. */
+     * '#'; and a list, each item of which may be several keys separated by commas. Without these two and key_table,
+     * requests need no key. */
     const char *key_file;
     const char *key_table; /* another file, with KEY NAME MODELS RATE on each line (docs/use/server.md) */
     const char *const *keys;
@@ -95,9 +96,9 @@ typedef struct whit_server_options {
 } whit_server_options;
 
 /* Serves until *stop is 1, the drain is over and running requests have ended, or until *stop is 2. If *reload becomes
- * not 0, reads replaced files of keys and models. `ready` is called when connections are accepted: with the address,
- * and the maximum number of bytes that the first model needs for its file, its draft model and adapters, all slots and
- * the session that computes embeddings. */
+ * not 0, sets it to 0 and reads replaced files of keys and models. `ready` is called when connections are accepted:
+ * with the address, and the maximum number of bytes that the first model needs for its file, its session with all slots
+ * and drafts, its adapters and the session that computes embeddings. */
 whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error);

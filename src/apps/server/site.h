@@ -16,9 +16,10 @@
 struct whit_key {
     uint8_t hash[32];
     char name[WHIT_KEY_NAME_BYTES]; /* name for the log; "": no name */
-    char *models;                   /* comma-separated names of the models that the key may use; NULL: all */
-    uint32_t n_minute;              /* maximum number of requests per minute; 0: no limit */
-    atomic_ullong due_ns;           /* time (whit_now_ns) at which the key's requests so far would be done at that
+    /* comma-separated names of the models and adapters that the key may use; NULL: all */
+    char *models;
+    uint32_t n_minute;    /* maximum number of requests per minute; 0: no limit */
+    atomic_ullong due_ns; /* time (whit_now_ns) at which the key's requests so far would be done at that
                                      * rate */
 };
 
@@ -39,7 +40,7 @@ typedef struct whit_site {
     struct whit_models *models;
     struct whit_events *events; /* NULL: KV events are not published */
     whit_keyring *keyring;
-    bool is_local; /* the server listens only on this machine */
+    bool is_local; /* the server listens on a TCP address of this machine only; false for a Unix socket */
     int key_fd;    /* socket of the helper process that opens key files again, or -1 */
     whit_request_log log;
     atomic_ullong n_ids;        /* number of request ids made so far */
@@ -61,7 +62,7 @@ typedef struct whit_api {
     whit_model *model;
     const whit_server_options *options; /* the site owns this, and also `stop` and `log` */
     whit_engine *engine;
-    whit_chat_template *chat;            /* NULL: the model has no chat template */
+    whit_chat_template *chat;            /* NULL: the model has no usable chat template */
     whit_grammar_vocabulary *vocabulary; /* vocabulary for grammars; NULL: the model's tokenizer is not suitable */
     /* vocabulary for grammars of calls, which includes special tokens; NULL: `vocabulary` is used */
     whit_grammar_vocabulary *call_vocabulary;
@@ -82,10 +83,11 @@ void whit_site_close(whit_site *site);
 uint64_t whit_site_number(whit_site *site);
 /* Handles one request; this is the handler of the HTTP server, and `user` is the site. */
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
-/* Returns the engine options for the model with this name. */
+/* Returns the engine options for the model with this name, without the members that whit_api_start sets. */
 whit_engine_options whit_api_engine_options(const whit_server_options *options, const char *name);
 
-/* whit_api_open reads the model's files, whit_api_start starts threads and reads no files. */
+/* whit_api_open opens the model's chat template, vocabularies and adapters; whit_api_start starts its engine's
+ * threads. */
 whit_status whit_api_open(whit_api *api, whit_error *error);
 whit_status whit_api_start(whit_api *api, whit_error *error);
 void whit_api_close(whit_api *api);

@@ -4,7 +4,7 @@
  * The build includes this header before every file of a Windows build (cmake/Windows.cmake), and the folder `include`
  * beside it has the header names that mingw-w64 does not know. File names, environment and arguments are UTF-8; "/" and
  * "\" both separate folders. Files are opened as binary, shared, and not inherited. Functions set errno as POSIX
- * specifies; functions without an equivalent on Windows fail with ENOSYS. */
+ * specifies; functions without an equivalent on Windows fail or have no effect. */
 #ifndef WHIT_BASE_WINDOWS_POSIX_H
 #define WHIT_BASE_WINDOWS_POSIX_H
 

@@ -10,7 +10,8 @@ typedef struct whit_run_line {
     const char *folder;             /* initial working folder */
     const char *home;               /* value of the command's HOME, USERPROFILE, TEMP and TMP */
     const char *const *environment; /* further variables "NAME=VALUE", ending with NULL; may be NULL */
-    uint32_t wall_s, n_processes;   /* limit of the run time in seconds; limit of simultaneous processes, 0: no limit */
+    uint32_t wall_s, n_processes;   /* wall_s: limit of the run time in seconds, at least 1; n_processes: limit of
+                                     * simultaneous processes, 0: no limit */
     uint64_t process_bytes;         /* limit of each process's memory; 0: no limit */
     uint64_t output_bytes;          /* limit of the stored output; further output is discarded */
     const volatile bool *cancel;    /* the command is ended when this flag becomes true; NULL: no flag */

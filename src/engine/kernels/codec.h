@@ -49,7 +49,8 @@ typedef struct whit_geometry {
     uint32_t field_bytes;  /* bytes of one stored field */
     uint32_t n_groups;     /* number of groups along a row: ceil(n_cols / group), or 1 without groups */
     uint32_t group_cols;   /* number of columns per scale: the group size, or n_cols without groups */
-    uint32_t block_groups; /* number of groups per interleaved block of scales; 0: scales are not interleaved */
+    uint32_t block_groups; /* number of groups per interleaved block of scales (t5: 2 for any group size); 0: scales
+                            * are not interleaved */
     uint32_t block_lines;  /* number of lines of an interleaved block of scales */
     uint32_t row_fields;   /* number of floats per row in whit_rows.fields, from 1 to n_groups * n_fields */
     uint32_t row_bytes;    /* number of bytes per row in whit_rows.fields_u8 */

@@ -141,7 +141,8 @@ typedef struct whit_kv_group {
      * block's first positions; else NULL. */
     const void *sinks;
     const float *rope;   /* (2 * rope_pairs, 64): table of whit_kv_packing */
-    uint32_t rope_pairs; /* number of rotated pairs; 0: keys are not rotated */
+    uint32_t rope_pairs; /* number of channel pairs of closed keys that are rotated on reading, from the block's first
+                          * position to the key's own; 0: keys are read as they were packed */
     void *converted;     /* f16: memory for blocks converted to integers (whit_kv_converted_bytes, 64-byte aligned),
                           * or NULL */
     uint32_t valid;      /* bit b is 1 if `converted` contains block b; kernels set it, and the caller clears it when
@@ -159,7 +160,8 @@ static inline size_t whit_kv_converted_bytes(uint32_t head_dim)
  * (whit_kv_offset_table). */
 typedef struct whit_kv_packing {
     const float *rope;   /* (2 * rope_pairs, 64): cosines, then sines */
-    uint32_t rope_pairs; /* pair i is channels i and i + rope_pairs; 0: keys are not rotated, and rope may be NULL */
+    uint32_t rope_pairs; /* pair i is channels i and i + rope_pairs; 0: keys are read as they were packed, and rope
+                          * may be NULL */
 } whit_kv_packing;
 
 /* Positions [begin, end) of a group that a query attends to, counted from the group's first position; empty if begin >=

@@ -28,7 +28,8 @@
 #include "base/mem.h"
 #include "whit.h"
 
-/* Number of sinks: the first positions of a sequence, which keep the precision of f16. */
+/* Number of sinks of packed types: the first positions of a sequence, which keep the precision of f16. An endless cache
+ * has other sinks (whit_kv_shape.n_sinks). */
 #define WHIT_KV_SINKS 4
 
 static inline bool whit_kv_is_packed(whit_kv_type kv)

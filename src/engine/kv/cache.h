@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Keeps the KV cache: the keys and values of every sequence, in blocks of 64 positions.
  *
- * Layers of one shape and window are a *class* with a pool of blocks of its own (kv/pool.h), so that a block can be
- * dropped, or shared between sequences with a common beginning. A table per class and sequence gives the pool's block
- * for each block of positions; its entries are reused modulo its length. A class with a window stores the positions
- * that some query can still attend to, and WHIT_KV_BEYOND_TOKENS before them, so that the last tokens can be removed
- * again; it stores no other positions of a long sequence.
+ * Layers of one shape and window (packed types: also with one RoPE of keys) are a *kind*; each kind has a *class*, or
+ * three (whit_kv_role). A class has a pool of blocks of its own (kv/pool.h), so that a block can be dropped, or shared
+ * between sequences with a common beginning. A table per class and sequence gives the pool's block for each block of
+ * positions; its entries are reused modulo its length. A class with a window stores the positions that some query can
+ * still attend to, and WHIT_KV_BEYOND_TOKENS before them, so that the last tokens can be removed again; it stores no
+ * other positions of a long sequence.
  *
  * A packed type stores the newest positions in open blocks, in f16. When an open block is full, it is packed into a
  * closed block; both forms are stored while some query reads the open one.
  *
- * An endless cache gives every class a window, and keeps block 0, which contains the *sinks*: the first positions, to
- * which every query attends (docs/use/context.md).
+ * An endless cache gives a window to every class without one, or with one larger than the context less the *sinks*: the
+ * first positions, to which every query of these classes attends, so their block 0 is kept (docs/use/context.md). Other
+ * classes have no such sinks (n_sinks 0).
  *
  * The caller owns the memory, whose size never changes. One thread at a time may change tables; any thread may read,
  * and threads may write different heads. */
@@ -52,9 +54,10 @@ typedef struct whit_kv_shape {
                                * (whit_kv_reads_closed) */
 } whit_kv_shape;
 
-/* A packed type has three consecutive classes for each kind of layers. LAYERS is the class of closed blocks, to which
- * whit_kv.layers refers; OPEN is the class of open blocks, which store the newest positions in f16; SINKS is the class
- * of sinks, with one block per sequence. */
+/* whit_kv.layers refers to classes of role LAYERS. A plain type has no other classes. A packed type has three
+ * consecutive classes for each kind of layers: LAYERS stores closed blocks; OPEN stores open blocks, the newest
+ * positions in f16; SINKS stores, in one block per sequence, the first WHIT_KV_SINKS positions with the precision of
+ * f16, in caches that are not endless, too (whit_kv_sinks in kernels/kv_packed.h). */
 typedef enum whit_kv_role { WHIT_KV_ROLE_LAYERS, WHIT_KV_ROLE_OPEN, WHIT_KV_ROLE_SINKS } whit_kv_role;
 
 typedef struct whit_kv_class {
@@ -77,9 +80,9 @@ typedef struct whit_kv_class {
     uint32_t n_places;                    /* number of entries in `table` that a sequence's blocks use in turn: block b
                                            * has entry b mod n_places */
     whit_kv_pool pool;
-    /* (n_sequences, n_places + 1) numbers of blocks in the pool; in a class with sinks the last entry is for block 0 */
+    /* (n_sequences, n_places + 1) numbers of blocks in the pool; if n_sinks > 0, the last entry is for block 0 */
     uint32_t *table;
-    uint32_t *first; /* (n_sequences) the first stored block of the sequence; a class with sinks stores block 0 in
+    uint32_t *first; /* (n_sequences) the first stored block of the sequence; if n_sinks > 0, block 0 is stored in
                       * addition */
 } whit_kv_class;
 
@@ -105,12 +108,13 @@ bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes);
  * zeroed. */
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 
-/* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A last block that is partly filled
- * is copied first if it is shared, or named and memory is left for a copy. Returns WHIT_ERROR_LIMIT if n_tokens exceeds
- * the context of a cache that is not endless. */
+/* Extends a sequence to n_tokens positions and allocates their blocks; called before each pass for each of its
+ * sequences. A last block that is partly filled is copied first if it is shared, or named and memory is left for a
+ * copy; else it loses its name. Does nothing if the sequence has n_tokens or more. Returns WHIT_ERROR_LIMIT if n_tokens
+ * exceeds the context of a cache that is not endless. */
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
 /* After a pass, drops the blocks all of whose positions precede the window and the `beyond` positions before it, except
- * block 0 of a class with sinks. Classes with keeps_all drop no blocks. */
+ * block 0 if n_sinks > 0. Classes with keeps_all drop no blocks. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);
 /* Called after each pass: prepares a little of the memory of the blocks that the sequences with tokens will take next
  * (whit_kv_pool_populate). */
@@ -127,8 +131,8 @@ whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_to
 
 /* ---- prefix cache ---- */
 
-/* Returns the first block that a class must store for a sequence to be resumed at position n_tokens; with sinks it must
- * store block 0, too. */
+/* Returns the first block that a class must store for a sequence to be resumed at position n_tokens; if n_sinks > 0, it
+ * must store block 0, too. */
 static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t n_tokens)
 {
     return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
@@ -140,7 +144,7 @@ whit_kv_class *whit_kv_told_class(whit_kv *kv);
  * received a name. */
 bool whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* Returns the name of a sequence's block; NULL if it is not named. */
+/* Returns the name of a sequence's block, which may be named in some classes only; NULL if no class names it. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
 /* Appends block number `block` to a sequence, in every class that needs it to resume at n_tokens; other classes store
  * nothing for it. The block is full, and the pools contain it under the name (key, ids). closed_only: leaves out the
@@ -148,8 +152,9 @@ const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32
 void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
                    const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS], bool closed_only);
 /* Replaces a sequence by n_blocks full blocks with undefined contents, of which classes with a window store only the
- * last (with sinks, block 0, too); the caller writes them (whit_kv_next_piece). Blocks of a packed type are closed. If
- * whit_kv_needs_tails, the caller restores a tail afterwards. Returns WHIT_ERROR_LIMIT like whit_kv_extend. */
+ * last few (block 0, too, if n_sinks > 0); the caller writes them (whit_kv_next_piece). Blocks of a packed type are
+ * closed. If whit_kv_needs_tails, the caller restores a tail afterwards. Returns WHIT_ERROR_LIMIT like whit_kv_extend,
+ * but then the sequence is empty. */
 whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, whit_error *error);
 
 /* ---- addresses ---- */
@@ -215,7 +220,7 @@ bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block);
 typedef struct whit_kv_piece {
     uint8_t *data;
     size_t size_bytes;
-    uint32_t layer, head; /* layer and head of the next piece */
+    uint32_t layer, head; /* the search for the next piece begins at this head of this layer */
 } whit_kv_piece;
 bool whit_kv_next_piece(const whit_kv *kv, uint32_t sequence, uint32_t block, whit_kv_piece *piece);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Keeps a pool of KV blocks of one shape. Blocks are reference-counted and can be found by the hash of their contents;
- * blocks without users are kept until they are evicted, least recently used first.
+ * Keeps a pool of KV blocks of one shape. Blocks are reference-counted. A full block can get a name, a hash of the
+ * tokens and settings that its contents depend on, and be found by it. Named blocks without users are kept until they
+ * are evicted, in the order in which they lost their last users.
  *
  * A block holds 64 positions of one sequence for all layers and KV heads of a class; the *piece* of a layer and head is
  * laid out as in kernels/kv_block.h. Blocks are stored in groups of four, and within a group the pieces of a head are

@@ -22,7 +22,7 @@
 enum { WHIT_STATE_CONVOLUTION, WHIT_STATE_DELTA, WHIT_STATE_PARTS };
 
 #define WHIT_STATE_RING        16u
-#define WHIT_STATE_BACK_TOKENS 8u /* a sequence can be cut back by at least this many tokens */
+#define WHIT_STATE_BACK_TOKENS 8u /* a sequence can be cut back by at least this many tokens from its greatest length */
 
 /* Holds the shape of a recurrent layer's state; n_channels is 0 if the layer is not recurrent. */
 typedef struct whit_state_layer {

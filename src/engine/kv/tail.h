@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Saves and restores tails: the bytes that a sequence needs, in addition to its full closed blocks, to be continued at
- * a position. Packed caches and models with recurrent layers need a tail:
+ * Saves and restores tails: the bytes that a sequence needs, in addition to its full blocks (packed types: closed
+ * ones), to be continued at a position. Packed caches and models with recurrent layers need a tail:
  *
  *   for every class of open blocks   blocks (from the first needed to the last), each by layer and head, in f16
  *   for every class of sinks         if block 0 is full: by layer and head
@@ -27,8 +27,8 @@ uint32_t whit_kv_tail_first(const whit_kv *kv, uint32_t n_tokens);
 bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 /* Writes the tail at n_tokens, whit_kv_tail_bytes bytes; whit_kv_has_tail must be true. */
 void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint8_t *tail);
-/* Returns whether a sequence can be continued at `position`, which is at most n_tokens, with a tail saved at
- * n_tokens. */
+/* Returns whether a sequence can be continued at `position`, which is at most n_tokens, with a tail saved at n_tokens.
+ * The caller has checked that `position` is not before the first position of block whit_kv_tail_first. */
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
 /* Returns whether the recurrent state in a tail read from a file is valid for n_tokens (whit_state_is_sound); true if
  * no layer is recurrent. Blocks are checked after loading, by whit_kv_tail_is_sound. */
@@ -37,8 +37,9 @@ bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail
  * position depends on all tokens that the sequence had, including later ones that were removed before the tail was
  * saved. */
 uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
-/* Restores a saved tail. Before the call, the sequence has only closed blocks up to `position` (whit_kv_adopt,
- * whit_kv_begin_at); afterwards it can be continued at `position`, for which whit_kv_tail_serves is true. */
+/* Restores a saved tail. Before the call, the sequence has only full blocks up to `position`, closed ones if the type
+ * is packed (whit_kv_adopt, whit_kv_begin_at); afterwards it can be continued at `position`, for which
+ * whit_kv_tail_serves is true. */
 void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
 
 #endif

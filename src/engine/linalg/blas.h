@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Computes matrix products on one thread or partitioned over a pool, in one of three precisions.
  *
- * f32: OpenBLAS computes the products if it is installed, is not a sequential build, and WHIT_CPU is not `generic`;
- * otherwise plain loops do. OpenBLAS is loaded on first use, because linking it would start its threads in every
- * program that uses this library. It runs with one thread; the worker pool partitions the work instead.
+ * f32: OpenBLAS computes the products if it is installed, is not a sequential build, and the CPU level (level.h) is not
+ * `generic`; otherwise, and in builds without OpenBLAS, plain loops do. OpenBLAS is loaded on first use, because
+ * linking it would start its threads in every program that uses this library. It runs with one thread; the worker pool
+ * partitions the work instead.
  *
  * bf16: operands are rounded to bfloat16 and summed in f32, in the order of AMX's instruction or of AVX-512's
  * (gemm_bf16.h). Each order gives the same bits on every processor; a processor without the instruction is slower.
@@ -47,10 +48,9 @@ typedef struct whit_blas {
 
 /* Returns the kernel of TILES or PAIRS for this processor, under the cap of WHIT_CPU; NULL for F32. */
 const struct whit_gemm_kernel *whit_blas_kernel(whit_precision precision);
-/* f32: opens OpenBLAS; if it is not installed, is a sequential build, or WHIT_CPU is `generic`, the plain loops are
- * used. bf16: allocates buffers for packed right operands op(b): common_elems elements for shared products, and
- * own_elems elements per worker for its own products (both are the largest whit_blas_elems). The only possible error is
- * a failed allocation. */
+/* f32: opens OpenBLAS if it can be used (see above). bf16: allocates buffers for packed right operands op(b):
+ * common_elems elements for shared products, and own_elems elements per worker for its own products (both are the
+ * largest whit_blas_elems). The only possible error is a failed allocation. */
 whit_status whit_blas_open(whit_blas *blas, whit_precision precision, const whit_loops *loops, size_t common_elems,
                            size_t own_elems, uint32_t n_workers, const whit_allocator *allocator, whit_error *error);
 void whit_blas_close(whit_blas *blas); /* a zero-initialised struct counts as closed */

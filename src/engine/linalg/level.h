@@ -6,8 +6,9 @@
 
 #include "base/cpu.h"
 
-/* Detects the CPU like whit_cpu_detect, but limits `isa` and `features` by WHIT_CPU. OpenBLAS chooses its own kernels:
- * the limit affects it only if it is `generic`, which prevents loading it (blas.h). */
+/* Detects the CPU like whit_cpu_detect, but limits `isa` and, of the bits of `features`, the bf16 ones (AMX_BF16,
+ * AVX512_BF16) by WHIT_CPU. OpenBLAS chooses its own kernels: the limit affects it only if it is `generic`, which
+ * prevents loading it (blas.h). */
 void whit_linalg_detect(whit_cpu *cpu);
 /* Returns whether VDPBF16PS performs more multiply-adds per cycle than VFMADD; `cpu` is from whit_linalg_detect. One
  * VDPBF16PS has twice the multiply-adds of one VFMADD. Cores with AMX start a quarter as many VDPBF16PS as VFMADD,

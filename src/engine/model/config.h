@@ -128,8 +128,8 @@ typedef struct whit_config {
     double router_norm_eps; /* added to the sum that router_norm divides by */
     double router_scale;    /* factor of the scores; 0 stands for 1 */
     bool expert_bias;       /* the router and the experts' matrices have biases */
-    double gate_limit;      /* gates are limited to at most this, the values that they multiply to [-this, this]; 0: no
-                             * limit */
+    double gate_limit;      /* experts: gates are limited to at most this, the values that they multiply to
+                             * [-this, this]; 0: no limit */
     /* tensor "sinks" has one logit per head, which is one more summand in the softmax of attention, without a value */
     bool attn_sinks;
     bool input_norms;          /* each projection has its own norm of the input */
@@ -145,7 +145,7 @@ typedef struct whit_config {
     /* Draft models (docs/dev/drafts.md). n_draft_layers: number of layers after the last one, at most 1, that predict
      * one more token and are not part of the model's own pass. They have the kind of the last layer with attention. */
     uint32_t n_draft_layers;
-    uint32_t draft_width; /* width of the rows of another model that this draft model reads; 0: not a draft model */
+    uint32_t draft_width; /* width of the rows of another model that this model reads to draft; 0: it reads none */
     /* Layer kinds: layer i has kind kinds[kind_of_layer[i]]; if n_kinds is 0, all layers have the values of the fields
      * above. */
     uint32_t n_kinds;
@@ -168,8 +168,8 @@ bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_
 /* Return the number of RoPE tables, at least 1, and RoPE table i. */
 uint32_t whit_config_n_ropes(const whit_config *config);
 whit_rope whit_config_rope(const whit_config *config, uint32_t i);
-/* Sets an optional number by its name; a value that an integer field cannot represent becomes 0. Returns false if no
- * optional number has that name. */
+/* Sets an optional number by its name. In an integer field, a value outside its range becomes 0 and a fraction is cut
+ * off; a switch is set unless the value is 0. Returns false if no optional number has that name. */
 bool whit_config_set_number(whit_config *config, const char *name, double value);
 /* Rounds to float32: GGUF files store numbers so, and kernels read them so; the same model from either format then has
  * the same configuration. */

@@ -32,7 +32,7 @@ typedef struct whit_batch {
     uint32_t n_selected;
     uint32_t selected_begin; /* number of selected rows in earlier passes of the same step */
     /* (n_selected) number of largest logits that must be exact in each selected row, 0: all; NULL: all logits of all
-     * rows. The other logits may be estimates, all smaller than the exact ones. */
+     * rows. The other logits may be estimates, all smaller than the tops[i]-th largest logit of row i. */
     const uint32_t *tops;
     uint32_t rope_ahead; /* added to all positions when queries and keys are rotated */
 } whit_batch;
@@ -52,7 +52,8 @@ typedef struct whit_exec_options {
                                             * (rope_scaling.h) */
 } whit_exec_options;
 
-/* Counts the exchanges of values between this rank and the other ranks since the start. */
+/* Counts the exchanges of values between this rank and the other ranks since whit_exec_place. n_gathers: exchanges;
+ * n_messages: messages sent by this rank. */
 typedef struct whit_exec_traffic {
     uint64_t n_gathers, n_messages, sent_bytes, received_bytes;
 } whit_exec_traffic;
@@ -69,7 +70,9 @@ typedef struct whit_exec_rope {
                           * `magnitude` */
     float *offset_table; /* packed types: table of whit_kv_packing, for all pairs; NULL: no KV class undoes this
                           * rotation of keys before packing */
-    float *sink_tables;  /* endless caches: like `tables`, but rotates a row's queries back to the sinks */
+    float *sink_tables;  /* endless caches: (n_batch_rows, 2 * pairs) cosines and sines, not multiplied by `magnitude`,
+                          * which rotate a row's queries back to the context's last position; not written for rows up
+                          * to it; NULL: no KV class has sinks */
     uint32_t pairs;
     float magnitude;
 } whit_exec_rope;
@@ -101,7 +104,7 @@ enum { WHIT_EXEC_PLAIN, WHIT_EXEC_ADAPTED = 1, WHIT_EXEC_SCREENED = 1, WHIT_EXEC
 
 typedef struct whit_exec_schedules {
     whit_exec_choice *choices;
-    uint32_t *choice_of; /* (steps of the plan) index into `choices`; defined only for steps with a matrix */
+    uint32_t *choice_of; /* (steps of the plan) index into `choices`; defined only for LINEAR and EXPERT_LINEAR */
     uint32_t n_choices, capacity;
     struct whit_exec_scheduled {
         whit_schedule schedule;
@@ -218,7 +221,7 @@ struct whit_exec {
     size_t converted_bytes; /* whit_kv_converted_bytes of the largest head */
     uint64_t n_runs;        /* number of phases run so far */
     uint32_t *n_rescored;   /* (n_selected_rows) number of rows of the head's matrix that rescoring has computed
-                             * exactly */
+                             * exactly; set only if the head is screened */
     uint32_t n_batch_rows;
     bool releases_tables;
     whit_exec_adapt adapt;
@@ -243,16 +246,18 @@ struct whit_exec {
 void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules *schedules, const whit_tensor *tensors,
                      const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options, whit_arena *arena);
 
-/* Runs one pass. Returns false if `cancel` was set between phases, or if a rank is lost (is_lost); the valid positions
- * of the KV cache are then unchanged. For a plan split over ranks, `cancel` must be NULL, because all ranks must run
- * the same phases. */
+/* Runs one pass, whose positions the caller has added to the KV cache (whit_kv_extend). Returns false if `cancel` was
+ * set between phases, or if a rank is lost (is_lost); the caller must then cut the sequences back. For a plan split
+ * over ranks, `cancel` must be NULL, because all ranks must run the same phases. */
 bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool *cancel);
 
-/* Returns row `i` of an f32 value that the plan keeps until the end of a step. */
+/* Returns row `i` of an f32 value that the plan keeps. For a value of batch rows, i is the row in the last pass; for a
+ * value of selected rows, the index among the selected rows of the step. */
 float *whit_exec_row(const whit_exec *exec, uint32_t plan_value, uint32_t i);
 
 /* Mounts adapters on a sequence in place of its current ones; n = 0 unmounts all. `offset` and `width` of the mounting
- * are computed here. It may allocate memory, so it must not be called during a step. */
+ * are computed here. It may allocate memory, so it must not be called during a step. Returns WHIT_ERROR_UNSUPPORTED if
+ * an adapter changes a matrix that is multiplied with selected rows. */
 whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounting mounting,
                             const whit_allocator *allocator, whit_error *error);
 /* Returns the number of bytes that the first mounting allocates. whit_exec_place may have been called only with a

@@ -55,8 +55,8 @@ struct whit_exec_step {
     const float *vector;               /* values of `tensor` if it is a vector: norm weight, bias, taps of a
                                         * convolution, A of a delta rule, logits of attention sinks, a factor, signs of
                                         * a rotation, or a route's `choice` */
-    bool releases_pages;               /* look-up in a large table: pages outside the tiles [kept_begin, kept_end) are
-                                        * released */
+    bool releases_pages;               /* look-up in a large table: after many look-ups, pages outside the tiles
+                                        * [kept_begin, kept_end) are released */
     uint32_t kept_begin, kept_end;     /* tiles of that table that a matrix reads */
     const float *second;               /* dt of a delta rule, factors of experts, or bias of a layer norm */
     uint32_t vector_elems;
@@ -65,9 +65,9 @@ struct whit_exec_step {
     whit_acts_spec acts;
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
-    const whit_exec_parts *parts; /* NULL if the tensor has no corrections */
-    /* The columns that this rank computes of a split step. Without a split, set only for a delta rule (value heads) and
-     * for rescoring (rows of the head's matrix). */
+    const whit_exec_parts *parts; /* read only if the tensor has corrections; NULL if no matrix of the plan has any */
+    /* The columns that this rank computes of a split step, except attention and convolutions. Without a split, set only
+     * for a delta rule (value heads) and for rescoring (rows of the head's matrix). */
     whit_columns columns;
     whit_columns channels[WHIT_SPLIT_RANGES]; /* convolution: the channels that this process computes */
     uint32_t tile_begin;                      /* number of the first tile of `tensor` that this rank computes */
@@ -212,8 +212,8 @@ size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_row
 
 /* Groups the rows of a pass into segments. It is called at the beginning of the pass. */
 void whit_exec_make_segments(whit_exec *exec);
-/* Prefetch factor B of the adapters before tiles of a matrix are computed, and add the adapters' products
- * afterwards. */
+/* Prefetch factor B of the adapters before tiles of a matrix are computed (for at most 8 rows), and add the adapters'
+ * products afterwards; tiles that are computed before x A^T is complete are left to the end of the phase. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 
@@ -236,8 +236,8 @@ typedef struct whit_exec_converted {
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 whit_exec_ready_fn whit_exec_ready, whit_exec_ready_rotated;
 
-/* Returns the number of rows per query block for a batch of n_rows. The queries of a query block read each KV block
- * together. */
+/* Returns the largest number of rows of a query block for a batch of n_rows. The queries of a query block read each KV
+ * block together. */
 uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
                                     uint32_t n_rows);
 /* Cuts the rows of the pass into query blocks. */

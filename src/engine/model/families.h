@@ -16,13 +16,13 @@
 void whit_config_name_family(whit_config *config);
 
 typedef struct whit_family_program {
-    const char *name; /* begins the error lines of `program`; NULL: the family's name */
+    const char *name; /* begins the error lines of `text`; NULL: the family's name */
     const char *text;
 } whit_family_program;
 
-/* Builds the graph of a configuration by the configuration's own program, or else by the program of its family. The
- * error for an unknown family names it and the known ones. An error in the configuration's own program begins with its
- * place as "NAME:LINE:COLUMN: ", where NAME is program_name or the family. */
+/* Builds and finishes a begun graph by the configuration's own program, or else by the program of its family. The error
+ * for an unknown family names it and the known ones. An error of the configuration's own program begins with "NAME: ",
+ * where NAME is program_name or the family; if one place in the program causes it, with "NAME:LINE:COLUMN: ". */
 whit_status whit_family_build(const whit_config *config, whit_graph *graph);
 
 #endif

@@ -63,7 +63,8 @@ typedef struct whit_node {
                             * Hadamard: size of a block */
     uint32_t rotary;       /* rope: number of leading dimensions that are rotated */
     uint32_t first;        /* slice: index of its first element */
-    uint32_t owner;        /* shared attention: the layer whose keys and values are read */
+    uint32_t owner;        /* shared attention: the layer whose keys and values are read; attention to a target model:
+                            * the draft model's own layer, in place of a layer of the target */
     uint32_t rope;         /* rope: index of the configuration's RoPE table */
     uint32_t window;       /* attention: sliding window in tokens, 0: no window; temperature: length in tokens */
     uint32_t n_taps;       /* convolution: number of taps */
@@ -119,8 +120,9 @@ typedef struct whit_resolver {
     void *context;
     int32_t (*find)(void *context, const char *name); /* returns the index of a tensor, or -1 if not found */
     const whit_tensor_type *(*type)(void *context, int32_t index);
-    /* Declares an absent tensor with the shape that the graph needs and returns its index, or -1 with an error. A NULL
-     * member makes an absent tensor an error. */
+    /* Declares an absent tensor with the shape that the graph needs and returns its index, or -1 with an error. An
+     * absent tensor is an error if the member is NULL, or if the graph does not determine the tensor's shape (embedding
+     * tables). */
     int32_t (*add)(void *context, const char *name, uint32_t n_rows, uint32_t n_cols, whit_layout layout,
                    whit_error *error);
 } whit_resolver;

@@ -71,11 +71,11 @@ bool whit_import_gguf_is_of_experts(const char *name, size_t n);
 
 /* Describes how one tensor of ours is read row by row from a tensor of the file. */
 struct whit_gguf_import {
-    whit_ggml_view view; /* view.data NULL: every element is `constant` */
+    whit_ggml_view view; /* view.data NULL: the elements are `values`, or all `constant` */
     whit_ggml_twin twin;
     float inverse; /* 1 / s if a float matrix with elements {-s, 0, s} is read as ternary codes */
     float constant;
-    const float *values; /* elements of a vector that was computed; NULL: elements are read from the file */
+    const float *values; /* elements of a vector that was computed; NULL: `view` or `constant` gives them */
     uint8_t form;        /* whit_import_form */
     const struct whit_gguf_importer *importer;
     const whit_gguf_tensor *file;

@@ -75,7 +75,7 @@ typedef struct whit_hf_class {
     const whit_import_name *names;     /* names of tensors, in addition to the names that all classes share */
     const whit_import_number *numbers; /* fields that become optional numbers of the configuration */
     const char *const *fields;         /* further fields that are read; NULL ends the list */
-    bool last_is_full;                 /* the last layer attends to all positions, too */
+    bool last_is_full;                 /* without layer_types, the last layer attends to all positions, too */
     const struct whit_hf_experts *experts; /* NULL: the class has no experts */
     /* theta of layers with a window ("rope_local_base_freq"); 0: the theta of the other layers */
     double local_theta;

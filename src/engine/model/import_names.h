@@ -75,8 +75,8 @@ typedef struct whit_import_number {
     const char *theirs, *ours;
 } whit_import_number;
 
-/* Returns the first table row for a name: in the family's table `own` (may be NULL), else in the common table. Both
- * tables end with a row whose `theirs` is NULL. */
+/* Returns the first table row for a name: in the family's table `own`, else in the common table. Either may be NULL;
+ * both tables end with a row whose `theirs` is NULL. */
 const whit_import_name *whit_import_find_name(const whit_import_name *own, const whit_import_name *common,
                                               const char *theirs);
 /* Returns the following table row if it has the same `theirs`, else NULL. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Merges adapters into a model: writes a model whose matrices include adapters, W + strength B A.
  *
- * A matrix that an adapter changes is encoded again, in its own codec if that can hold any numbers
- * (floats; i8 with a scale per row), else in the requested codec: signs, trits and similar codecs
- * cannot hold a sum. The encoding's loss is reported. Everything else is copied. */
+ * A matrix that an adapter changes is encoded again, in the requested codec. If no codec is requested, it keeps its
+ * own, which must be a float or i8 (which then has a scale per row): signs, trits and similar codecs cannot hold a sum.
+ * The encoding's loss is reported. Everything else is copied. */
 #ifndef WHIT_MODEL_MERGE_H
 #define WHIT_MODEL_MERGE_H
 

@@ -5,7 +5,7 @@
  * (each once per value), groups operations into phases and gives every value a slot by liveness:
  *
  *   rows   operations on single rows (norms, gates, RoPE, residuals, activation formats), executed
- *          one after the other on each row while it is in cache; tokens are partitioned among threads
+ *          one after the other on a few rows while they are in cache; tokens are partitioned among threads
  *   tiles  matrices with the same input; tiles of 16 outputs are partitioned
  *   heads  attention; (KV head, query block) pairs are partitioned
  *   state  recurrent layers; channels or value heads are partitioned, each runs all tokens in their order
@@ -91,7 +91,8 @@ typedef struct whit_plan_step {
     uint32_t head_dim, rotary, window;
     uint32_t rope;                                    /* rotation: index of the RoPE table */
     uint32_t n_taps, n_heads, n_key_heads, value_dim; /* parameters of a convolution or a delta rule; split plan:
-                                                       * n_key_heads of attention is its number of KV heads */
+                                                       * n_key_heads of attention is its number of KV heads, and a
+                                                       * convolution before a delta rule has the rule's heads */
     bool is_silu;
     bool is_inverse;            /* Hadamard: the inverse transform */
     bool is_grouped;            /* delta rule: order of value heads (kernels/delta.h) */
@@ -134,8 +135,9 @@ typedef struct whit_plan_value {
     uint32_t width;
     whit_acts_spec acts; /* WHIT_ACTS_F32: f32 rows of `width`; else an activation format */
     uint8_t rows;        /* whit_row_set */
-    uint32_t n_reads;    /* number of step inputs that read the value */
-    bool kept;           /* the value's slot is not used for other values, and is valid until the end of a step */
+    uint32_t n_reads;    /* number of step inputs that read the value; a split product of several steps counts once */
+    bool kept;           /* the value's slot is not used for other values; selected rows are valid until the end of a
+                          * step, batch rows until its next pass */
     bool external;       /* the caller writes the value, because no compiled node computes it (in a range of nodes, or
                           * GIVEN) */
     /* split over ranks: number of units, columns per unit (the last may have fewer); n_units 0: every rank computes all

@@ -9,9 +9,9 @@
  *   rope, attention                   -> rope+attend     queries are read and written once less
  *   linear, rescore                   -> screen, rescore for a head whose largest outputs are wanted
  *
- * Values between fused steps are not stored, so steps are fused only if these values are not kept and no other step
- * reads them. Schedules use the slots of the plan, so steps are fused only if outputs may be written in place of
- * inputs. */
+ * Values between fused steps, except the sum before a norm, are not stored, so steps are fused only if these values
+ * are not kept and no other step reads them. Schedules use the slots of the plan, so steps are fused only if outputs
+ * may be written in place of inputs. */
 #ifndef WHIT_MODEL_PLAN_FUSE_H
 #define WHIT_MODEL_PLAN_FUSE_H
 

@@ -59,21 +59,21 @@ typedef struct whit_source {
     whit_buf notes;               /* notes for the user about the import, one per line */
     whit_buf passed_over;         /* names of skipped fields that only describe the model, separated by commas */
     const struct whit_source_options *options;
-    const char *path; /* path of the source, with which messages begin */
+    const char *path; /* path of the source, with which messages begin; it must outlive the source */
     const whit_allocator *allocator;
     /* Copies descriptions such as name and licence into the container's metadata. */
     whit_status (*write_metadata)(const struct whit_source *source, whit_ndf_writer *writer, whit_error *error);
-    void *importer; /* holds the opened files */
-    void (*close)(struct whit_source *source);
+    void *importer;                            /* holds the opened files */
+    void (*close)(struct whit_source *source); /* closes `importer`; NULL: it is not open */
 } whit_source;
 
 /* Opens a GGUF file, a Hugging Face folder, a .safetensors file (its folder is opened) or an .ndf file, and checks that
  * a graph can run the model. */
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error);
 typedef struct whit_source_options {
-    /* Program of the forward pass that replaces the family's program; NULL: the family's. With it, importers accept
-     * unknown architectures, fields and tensors, which the program defines. Its name and text must outlive the
-     * source. */
+    /* Program of the forward pass that replaces the model's program; NULL: the program in the .ndf file, else the
+     * family's. With it, importers accept unknown architectures, fields and tensors, which the program defines. Its
+     * name and text must outlive the source. */
     const whit_family_program *program;
     bool is_strict;    /* refuse unknown fields, including fields that only describe the model */
     bool reads_values; /* tensors with corrections are read as f32 values */
@@ -92,7 +92,8 @@ void whit_source_close(whit_source *source);
 /* Returns a resolver of the source's tensors for a graph; `source` must not move while the resolver is used. */
 whit_resolver whit_source_resolver(const whit_source *source);
 
-/* For importers: adds a tensor; returns NULL on failure, also if the name exists already. */
+/* For importers: adds a tensor; returns NULL on failure, also if the name exists already. The pointer is valid until
+ * the next tensor is added. */
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
 /* For importers: returns part number `part` (an expert's) of the n_parts parts of the tensor `name`, zeroed except for
  * its name. The tensor is added with its first part. Returns NULL on failure, also if the part was added before. */

@@ -26,7 +26,8 @@ void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, co
  * / 127. */
 void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                          float *fields);
-/* Rounds `fields` to the precision of the file, into `stored`. */
+/* Rounds `fields` to the precision of the file, into `stored`; scale a becomes at least 6e-8, the smallest positive
+ * f16, except in l2. */
 void whit_quantise_stored(const whit_tensor_type *type, const float *fields, float stored[2]);
 
 /* Writes the scales of one group into `rows`, in the form that whit_codec_pack reads. `index` is the number of the
@@ -39,7 +40,8 @@ void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type,
                           const float stored[2], float share, float *out);
 /* Rounds the weights (n) to codes, in the form that whit_codec_pack reads. */
 void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n, const float stored[2], int8_t *codes);
-/* Given the gradient `dvalues` (n) of the rounded weights, adds the gradient of the scales to dfields. */
+/* Given the gradient `dvalues` (n) of the rounded weights, adds the gradient of the scales to dfields. The codec must
+ * not be i8, whose scales are not learned. */
 void whit_quantise_scale_gradient(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                                   const float stored[2], const float *dvalues, float *dfields);
 

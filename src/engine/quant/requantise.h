@@ -6,8 +6,8 @@
 
 #include "kernels/codec.h"
 
-/* Returns the type of a matrix of this shape with codec `codec`. i8 and i8s have one f32 scale per row, i4 has f16
- * scales of groups of 32. */
+/* Returns the type of a matrix of this shape with codec `codec`. Codecs of codes have one f32 scale per row, except i4,
+ * which has f16 scales of groups of 32. */
 whit_tensor_type whit_requantise_type(uint8_t codec, uint32_t n_rows, uint32_t n_cols);
 
 /* Converts a row of type `type` to f32 values. */

@@ -2,7 +2,8 @@
  * Internals of the answer parser, which splits a model's streamed output into thinking, text and tool calls.
  *
  * An answer is white space, an optional thinking section, then text with calls in it. Bytes that might become a
- * marker are held back until more bytes decide. Text that looked like a call but is malformed is emitted as text. */
+ * marker are held back until more bytes decide. Text that looked like a call but is malformed is emitted as text,
+ * unless the beginning of the call was already emitted; such a call ends as incomplete. */
 #ifndef WHIT_RUNTIME_ANSWER_H
 #define WHIT_RUNTIME_ANSWER_H
 

@@ -20,7 +20,7 @@ typedef struct whit_candidates {
     float *maxima;  /* scratch of whit_candidates_load_greatest: greatest logit of each block of ids */
     uint32_t n_vocab;
     uint32_t size, n_heap, n_sorted;
-    bool is_heap; /* keys [0, n_heap) form a heap; false: they have no order yet */
+    bool is_heap; /* keys [0, n_heap) form a heap; false: they are in no order */
     const whit_allocator *allocator;
 } whit_candidates;
 
@@ -54,7 +54,7 @@ static inline float whit_key_logit(uint64_t key)
  * is called, keys[id] belongs to id and may be replaced. */
 bool whit_candidates_load(whit_candidates *candidates, const float *logits, bool *any_banned);
 /* Loads the k greatest of the logits (n_vocab) and some more, in one pass over them. Returns false, with no candidates,
- * if a logit is not finite, k is 0 or above 256, or the vocabulary is too small for k. */
+ * if a logit is not finite, k is 0 or above 256, or the vocabulary has fewer than 64 k ids. */
 bool whit_candidates_load_greatest(whit_candidates *candidates, const float *logits, uint32_t k);
 static inline uint32_t whit_candidates_count(const whit_candidates *candidates)
 {

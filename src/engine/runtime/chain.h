@@ -2,8 +2,9 @@
  * Runs the chain of samplers, from logits to one token id.
  *
  * The stages are logit biases, penalties, dry, top_n_sigma, top_k, typical, top_p, min_p, xtc, temperature, then one
- * draw; with mirostat: biases, temperature, mirostat. Names, order and defaults are those of llama.cpp. The chain does
- * not depend on models; runtime/sampler.c combines the two. */
+ * draw; with mirostat: biases, temperature, mirostat. If the temperature is not positive, the greatest logit after
+ * biases, penalties and dry is picked (with mirostat: after biases). Names, order and defaults are those of llama.cpp.
+ * The chain does not depend on models; runtime/sampler.c combines the two. */
 #ifndef WHIT_RUNTIME_CHAIN_H
 #define WHIT_RUNTIME_CHAIN_H
 
@@ -33,7 +34,7 @@ whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *option
                             const whit_allocator *allocator, whit_chain *chain, whit_error *error);
 void whit_chain_close(whit_chain *chain);
 /* Picks a token and adds it to the history. logits (n_vocab) are -infinity where an id is banned; any other logit that
- * is not finite is WHIT_ERROR_NUMERIC. */
+ * is not finite is WHIT_ERROR_NUMERIC. If every id is banned, the error is WHIT_ERROR_ARGUMENT. */
 whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id, whit_error *error);
 void whit_chain_accept(whit_chain *chain, uint32_t id);
 /* Writes the log-probabilities of the last pick and of n_top candidates to `entries`, in the form of whit_sampler_drawn

@@ -57,7 +57,7 @@ const int32_t *whit_conversation_turn(const whit_conversation *conversation, siz
 /* Sets the ids of the sequence after a session was restored: the sequence contains all of them, or all but the last. */
 whit_status whit_conversation_resume(whit_conversation *conversation, const int32_t *ids, size_t n_ids,
                                      whit_error *error);
-/* Sets how many messages prompts leave out; returns false if there are fewer. */
+/* Sets how many messages after the system messages prompts leave out; returns false if there are fewer. */
 bool whit_conversation_leave_out(whit_conversation *conversation, size_t n);
 
 #endif

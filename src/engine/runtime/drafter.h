@@ -48,7 +48,7 @@ typedef struct whit_drafter {
     float embedding_scale;        /* factor by which embeddings are multiplied */
     uint32_t given;               /* value of the plan to which input rows are written */
     uint32_t n_sequences;
-    uint32_t n_ctx_tokens; /* capacity of a sequence in `kv`, in positions */
+    uint32_t n_ctx_tokens; /* capacity of a sequence in the draft model's own cache, in positions */
     uint32_t width;        /* number of elements of a hidden state */
     whit_ref source;       /* the target's graph value before its final norm, whose rows are stored */
     const whit_node *norm; /* the target's final norm */
@@ -59,8 +59,8 @@ typedef struct whit_drafter {
     int32_t *ids;  /* (n_sequences, WHIT_DRAFTER_ROWS): tokens at the positions of `hidden` */
 } whit_drafter;
 
-/* Opens the draft model of a session; if model == target, the draft model is the target's own draft block. Fails if the
- * draft model does not fit the target. `kernels` must outlive the drafter. */
+/* Opens the draft model of a session: `model`, or its draft block if it has one; the target itself may be such a model.
+ * Fails if the draft model does not fit the target. `kernels` must outlive the drafter. */
 whit_status whit_drafter_open(const whit_model *target, const whit_model *model, const whit_session_options *options,
                               const whit_kernels *kernels, whit_drafter **drafter, whit_error *error);
 void whit_drafter_close(whit_drafter *drafter);
@@ -70,7 +70,8 @@ const char *whit_drafter_source(const whit_drafter *drafter);
  * must be placed before. */
 void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, const whit_kv *target,
                         whit_arena *arena);
-/* Normalises and stores the hidden states of the pass `batch` that the target's executor has just run. */
+/* Normalises and stores the hidden states of the pass `batch` that the target's executor has just run: all of them, or
+ * those of the selected rows if the target computes `source` only for these. */
 void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whit_batch *batch);
 /* Forgets the hidden states of a sequence from position n_tokens on; 0: all. */
 void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens);

@@ -16,7 +16,7 @@ static inline double whit_bits_f64(uint64_t bits)
     return value;
 }
 
-/* Returns e^x: 0 for x < -700 and infinity for x > 709, so that no result is subnormal. */
+/* Returns e^x: 0 for x <= -700 and infinity for x > 709, so that no result is subnormal. */
 static inline double whit_quick_exp(double x)
 {
     if (!(x > -700.0)) return x != x ? x : 0.0;

@@ -21,7 +21,7 @@ struct whit_generation {
     size_t n_logprobs, n_prompt_logprobs;
     whit_detokenizer *detokenizer; /* NULL: the model has no tokenizer */
     whit_held held;
-    whit_draft all; /* ids of the prompt, then generated ids */
+    whit_draft all; /* ids of the prompt, then generated ids; in a full endless session the oldest ids are dropped */
     size_t n_prompt, n_fed;
     uint32_t n_settled; /* number of confirmed tokens in the sequence, which are not guesses */
     uint32_t n_offered; /* number of tokens, after the confirmed ones, that are offered for the next step */

@@ -51,7 +51,8 @@ const whit_allocator *whit_prompter_allocator(const whit_prompter *prompter);
 /* returns the special token that ends a turn; -1: none */
 int32_t whit_prompter_turn_end(const whit_prompter *prompter);
 
-/* Returns the text that ends a turn, such as "\nUser:", if no special token ends it; else NULL. */
+/* Returns the text that ends a turn, such as "\nUser:", if no special token ends it; else NULL. NULL also if the text
+ * has more than 63 bytes, or the template refuses or drops the messages from which it is found. */
 const char *whit_prompter_stop(const whit_prompter *prompter);
 /* Return the markers that begin and end a thinking section: the markers in the template, else "<think>" and
  * "</think>". */

@@ -40,7 +40,7 @@ struct whit_session {
     size_t arena_bytes;
     uint32_t *positions;         /* (n_sequences): number of tokens of each sequence */
     whit_session_mounts *mounts; /* (n_sequences) */
-    /* (n_sequences): some tokens of the sequence were computed with other adapters than the present ones */
+    /* (n_sequences): some tokens of the sequence may have been computed with other adapters than the present ones */
     bool *is_mixed;
     int32_t *tokens;        /* (n_sequences, n_ctx_tokens): ids of each sequence by position */
     uint32_t *to_mark;      /* (n_sequences): position that is marked when the sequence reaches it; 0: none */
@@ -49,8 +49,8 @@ struct whit_session {
     uint64_t *recent_marks; /* (n_sequences, WHIT_MARKS_RECENT): serial numbers of the sequence's newest marks,
                              * newest first; 0: no mark */
     uint32_t *advanced;     /* (n_sequences): number of tokens that the current step has added */
-    /* (n_sequences + 1): the last step computed logits of the sequence that are not finite; split.c uses the last
-     * element for the messages between ranks */
+    /* (n_sequences + 1): the last step computed logits (without logits, vectors) of the sequence that are not finite;
+     * split.c uses the last element for the messages between ranks */
     bool *is_damaged;
     uint64_t split_tail_bytes; /* split model: size of the largest tail on any rank; otherwise 0 */
     uint32_t split_number;     /* split model: index of the session in `sessions` on every rank (split.h) */
@@ -63,7 +63,8 @@ struct whit_session {
     uint32_t *selected;  /* (n_batch_tokens): by that index, the row */
     uint32_t *tops;      /* (n_batch_tokens): by that index, how many of the row's largest logits must be exact; 0:
                           * all */
-    uint32_t n_selected; /* number of rows of the last step whose logits were requested */
+    uint32_t n_selected; /* number of rows of the last step whose logits were requested; 0 if it failed or the context
+                          * was full; other steps that are refused leave it unchanged */
     whit_cache_event_fn *on_cache_event; /* may be NULL */
     void *cache_event_user;
 };
@@ -75,7 +76,8 @@ whit_status whit_session_check_sequence(const whit_session *session, uint32_t se
 whit_status whit_session_open_here(const whit_model *model, const whit_session_options *options, whit_session **session,
                                    whit_error *error);
 /* Runs a step like whit_session_step, but does not fail if logits are not finite: sets is_damaged for their sequences,
- * leaves these unchanged, and advances all other sequences. Logits of a damaged sequence must not be read. */
+ * resets these like a failed step (they may become shorter), and advances all other sequences. Logits of a damaged
+ * sequence must not be read. */
 whit_status whit_session_step_each(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
                                    whit_error *error);
 /* Returns the ids of a sequence, an array (n_ctx_tokens) of which the first positions[sequence] elements (at most
@@ -90,8 +92,8 @@ void whit_session_cut(whit_session *session, uint32_t sequence, uint32_t n_token
  * blocks computed with the sequence's adapters. If the prefix is shorter than n_ids, position n_ids is marked when the
  * sequence reaches it. */
 void whit_session_go_back(whit_session *session, uint32_t sequence, const int32_t *ids, uint32_t n_ids);
-/* Enters the blocks of a sequence that became full between positions `from` and `to` into the prefix cache, unless the
- * sequence is mixed (is_mixed). */
+/* Enters the blocks of a sequence that became full between positions `from` and `to`, except blocks beyond the context,
+ * into the prefix cache, unless the sequence is mixed (is_mixed). */
 void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t from, uint32_t to);
 /* Computes the key of a sequence's first n_blocks blocks: a hash of everything that their contents depend on. */
 void whit_session_block_key(const whit_session *session, uint32_t sequence, uint32_t n_blocks,
@@ -99,8 +101,9 @@ void whit_session_block_key(const whit_session *session, uint32_t sequence, uint
 /* Takes the memory of the marks from the arena, which only counts it or returns it. The tails are last, so that their
  * pages stay untouched until they are used. */
 void whit_session_place_marks(whit_session *session, whit_arena *arena);
-/* Returns whether a sequence is to be marked when it has n_tokens tokens, the last of which is `id` (marks.h lists
- * these positions). */
+/* Returns whether a step is to mark a sequence when it has n_tokens tokens, the last of which is `id`: at multiples of
+ * the interval, at to_mark, and at ends of messages (marks.h), within the context. Callers mark ends of prompts and
+ * answers themselves. */
 bool whit_session_is_to_mark(const whit_session *session, uint32_t sequence, uint32_t n_tokens, int32_t id);
 /* Marks position n_tokens of a sequence, if the session has marks, the position is not beyond the context, the sequence
  * is not mixed (is_mixed), and the cache still has the tail of the position. */

@@ -63,7 +63,7 @@ typedef struct whit_session_record {
     whit_buf settings; /* bytes of the table of the last settings */
     whit_table settings_table;
     whit_sampler_state after;
-    bool has_picks;     /* `settings` and `after` are set */
+    bool has_picks;     /* a turn picked ids, so `settings` and `after` are set */
     whit_buf notes;     /* concatenated notes of all turns */
     whit_buf note_ends; /* uint64_t[n_turns]: offset in `notes` of the end of each turn's note */
     uint32_t n_turns;
@@ -72,8 +72,9 @@ typedef struct whit_session_record {
 typedef whit_status whit_turn_fn(void *user, const whit_session_record *before, const whit_turn_view *turn,
                                  whit_error *error);
 
-/* Reads all frames of an open log: checks every frame's hash, and that lengths and counts agree. Calls on_turn (may be
- * NULL) with each turn before the turn is added to the record. The caller frees the record, also on failure. */
+/* Reads all session frames of an open log: checks their hashes, and that lengths and counts agree; other frames are
+ * skipped. Calls on_turn (may be NULL) with each turn before the turn is added to the record. The caller frees the
+ * record, also on failure. */
 whit_status whit_session_record_read(whit_ndf_log *log, const whit_allocator *allocator, whit_turn_fn *on_turn,
                                      void *user, whit_session_record *record, whit_error *error);
 void whit_session_record_free(whit_session_record *record);

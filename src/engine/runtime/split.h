@@ -5,8 +5,8 @@
  *
  * Differences from one process: only rank 0 has logits; a step is cancelled between passes; each rank makes the n_top
  * largest logits of its own rows of a screened head exact, so that more than the n_top largest of all may be exact;
- * adapters, session files, snapshots and limits of the experts' memory are refused. Sessions of a split model must be
- * used by one thread. */
+ * adapters, draft models, session files, snapshots and limits of the experts' memory are refused. Sessions of a split
+ * model must be used by one thread. */
 #ifndef WHIT_RUNTIME_SPLIT_H
 #define WHIT_RUNTIME_SPLIT_H
 
@@ -38,7 +38,7 @@ typedef enum whit_split_call {
 } whit_split_call;
 
 /* Splits an open model between `ranks`, which must outlive it; every rank calls this before it opens sessions. Errors:
- * argument (the ranks have different models), io (a rank is lost). */
+ * argument (the ranks have different models), io (a rank is lost), memory. */
 whit_status whit_model_split(whit_model *model, const whit_ranks *ranks, whit_error *error);
 /* Executes the calls of rank 0 until rank 0 closes the model; called by the other ranks. */
 whit_status whit_model_follow(whit_model *model, whit_error *error);
@@ -71,7 +71,7 @@ whit_status whit_split_agree(whit_session *session, bool *is_damaged, whit_error
 whit_status whit_split_tell_open(const whit_model *model, const whit_session_options *options, uint32_t *number,
                                  whit_error *error);
 /* Exchanges the results of a call between all ranks. status, error: result of this rank. Returns `status` if it is an
- * error, else the first error of another rank, else WHIT_OK. */
+ * error, else the first error of another rank, else WHIT_OK; returns the error io if a rank is lost. */
 whit_status whit_split_join(const whit_model *model, whit_status status, whit_error *error);
 
 #endif

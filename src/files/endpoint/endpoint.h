@@ -52,8 +52,8 @@ typedef struct whit_endpoint_sink {
 /* Sends `body` and passes the body of the 2xx response to `sink`. Repeats the request, up to n_tries attempts and
  * answer_s seconds in total, after status 408, 409, 429 or 5xx, a temporary failure of the connection (unless this
  * machine refuses it), or an incomplete answer. The pause before a repetition is the server's Retry-After (60 s at
- * most), else a delay that doubles each time. Errors: io (with the server's message), limit (the answer is too long),
- * cancelled, memory, and those of check_receiver. */
+ * most), else a delay that doubles each time, from 0.25 s to 16 s. Errors: io (with the server's message), limit (the
+ * answer is too long), cancelled, memory, and those of check_receiver. */
 whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes,
                                const whit_endpoint_sink *sink, whit_error *error);
 

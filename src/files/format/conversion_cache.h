@@ -22,15 +22,16 @@ typedef struct whit_cache_entry {
 } whit_cache_entry;
 
 /* Finds the cache folder: `cache_dir` if not NULL or "", else whit in $XDG_CACHE_HOME if that is an absolute path, else
- * $HOME/.cache/whit. Creates the folder if it is missing. The error is WHIT_ERROR_IO, with the reason, if other users
- * can access the folder or own it. */
+ * $HOME/.cache/whit. Creates the folder if it is missing. The error is WHIT_ERROR_IO, with the reason, if the folder is
+ * a symbolic link, or other users can access or own it. */
 whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
 /* Like whit_cache_folder, but only computes the folder's path, without creating or checking the folder. */
 whit_status whit_cache_name_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
-/* Computes the paths of a source's entry. Their name is a hash over `version`, `options` and the path, device, inode,
- * size and nanosecond mtime of every file that a conversion of `path` reads. */
+/* Creates the cache folder like whit_cache_folder and computes the paths of a source's entry. Their name is a hash over
+ * `version`, `options` and the path, device, inode, size and nanosecond mtime of every file that a conversion of `path`
+ * may read. */
 whit_status whit_cache_find(const char *cache_dir, const char *path, const char *version, const char *options,
                             whit_cache_entry *entry, whit_error *error);
 /* Waits for the entry's lock. While one process converts a source, others that need the same file wait here. */
@@ -39,7 +40,7 @@ void whit_cache_unlock(whit_cache_entry *entry);
 /* Writes the source's path into the lock file, so that whit_cache_list can report it. The caller must hold the lock. */
 void whit_cache_note_source(const whit_cache_entry *entry, const char *path);
 /* Removes the remains of killed conversions. Then removes converted files, those unused longest first, until the rest
- * has at most `limit_bytes`. Never removes `entry` itself or an entry whose lock another process holds. */
+ * has at most `limit_bytes`. Never removes `entry` itself or an entry that is locked. */
 void whit_cache_trim(const whit_cache_entry *entry, uint64_t limit_bytes);
 
 /* ---- the contents of the cache ---------------------------------------------------------------- */
@@ -54,11 +55,12 @@ typedef struct whit_cached {
 /* Lists every converted file of the cache, sorted by source. The caller calls free() on *entries. If the folder does
  * not exist, there are no entries, and it is not created. */
 whit_status whit_cache_list(const char *cache_dir, whit_cached **entries, size_t *n_entries, whit_error *error);
-/* Removes the converted file that opening the source `path` would find in the cache (cache_dir as in
- * whit_cache_folder). Returns its size in bytes, 0 if there was no such file. */
+/* Removes the converted file that opening the source `path` without a family program and overrides would find in the
+ * cache (cache_dir as in whit_cache_folder). Removes it even if it is locked. Returns its size in bytes, 0 if there was
+ * no such file or it could not be removed. */
 uint64_t whit_cache_forget(const char *cache_dir, const char *path);
-/* Removes an entry. Returns false if it was removed before or another process holds its lock, because that process may
- * be about to use it. */
+/* Removes an entry and its lock file. Returns false if the entry was removed before or cannot be removed, or if it is
+ * locked, because the process that holds the lock may be about to use it. */
 bool whit_cache_remove(const whit_cached *entry);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 
-/* Identifies a file that is not a model from its first bytes. Returns a static text that says what it is and what to
- * do, such as "is a zip archive; unpack it"; NULL if the content is not recognised. */
+/* Identifies, from its first bytes, a file that is neither GGUF nor .ndf. Returns a static text that says what it is
+ * and what to do, such as "is a zip archive; unpack it"; NULL if the content is not recognised. */
 const char *whit_foreign_reason(const void *data, uint64_t size_bytes);
 
 #endif

@@ -70,7 +70,7 @@ typedef struct whit_ggml_info {
     uint16_t block_elems; /* elements of a block, along a row */
     uint16_t block_bytes;
     uint16_t group_elems;    /* elements per scale; 0: a scale per row or tensor, or no scales */
-    uint8_t rows_together;   /* rows interleaved in one block: 1 or 4 */
+    uint8_t rows_together;   /* number of rows whose blocks are interleaved: 1 or 4 */
     uint8_t row_scale_bytes; /* bytes of the scale before each row: 0, 2 (f16) or 4 (f32) */
     uint8_t tail_bytes;      /* bytes after the tensor's last block */
     uint8_t scales;          /* whit_ggml_scales */
@@ -86,8 +86,8 @@ size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CAND
 /* Returns whether different projects use the id for different types (not all of which are kinds). gguf_place.c then
  * chooses the kind by the tensors' sizes and scales. */
 bool whit_ggml_id_collides(uint32_t id);
-/* Returns why tensors with this id (or with one of its meanings) cannot be read and what to do; NULL if nothing is
- * known about it. */
+/* Returns why tensors with this id (or with one of its meanings) cannot be read, for some ids also what to do; NULL if
+ * nothing is known about it. */
 const char *whit_ggml_refusal(uint32_t id);
 
 /* Computes the size of n_rows rows of n_cols columns. Returns false if the matrix does not divide into blocks or the

@@ -5,8 +5,8 @@
  * sizes. Names, strings and tensors then point into the mapped files and are valid until the file is closed. An open
  * file is read-only and may be shared by threads.
  *
- * Memory use is bounded by the bytes present, never by counts that the file claims. Errors name the file, the position
- * and the reason. */
+ * Memory use is bounded by the bytes present, never by counts that the file claims. Errors of opening name the file and
+ * the reason and, if possible, the byte, key or tensor. */
 #ifndef WHIT_FORMAT_GGUF_H
 #define WHIT_FORMAT_GGUF_H
 
@@ -35,8 +35,8 @@ typedef enum whit_gguf_type { /* the values are those stored in files */
 /* Returns the size of one number or bool of this type; 0 for strings, arrays and unknown types. */
 size_t whit_gguf_type_bytes(uint32_t type);
 
-/* One metadata entry. `data` points to a number's bytes (at any alignment), a string's bytes (not terminated), or the
- * elements of an array. */
+/* One metadata entry. `name` is not terminated. `data` points to a number's bytes (at any alignment), a string's bytes
+ * (not terminated), or the elements of an array, as the file stores them. */
 typedef struct whit_gguf_key {
     const char *name;
     size_t name_bytes;
@@ -96,11 +96,12 @@ void whit_gguf_close(whit_gguf *gguf);
 /* Replaces or adds metadata keys; the type in the file does not matter. Each text is KEY=TYPE:VALUE, or several of them
  * separated by commas, as for llama.cpp's --override-kv; TYPE is int, float, bool or str. The texts are copied. If a
  * key has two values, the later one counts. The error is WHIT_ERROR_ARGUMENT for a malformed text, and for keys that
- * determine the positions of tensors or files; after an error the file may only be closed. */
+ * determine the positions of tensors or files; after an error the file may only be closed. May be called only once for
+ * a file. Pointers to keys that were found before become invalid. */
 whit_status whit_gguf_override(whit_gguf *gguf, const char *const *texts, size_t n_texts, whit_error *error);
 
-/* Returns one line per type id that has several meanings, reporting the meaning that was chosen; "" if there are no
- * such ids. */
+/* Returns one line per type id of the tensors that has several meanings (whit_ggml_id_collides), reporting the meaning
+ * that was chosen; "" without such ids. */
 const char *whit_gguf_notes(const whit_gguf *gguf);
 
 /* ---- metadata ------------------------------------------------------------------------------ */
@@ -121,8 +122,8 @@ whit_status whit_gguf_string(const whit_gguf *gguf, const char *name, const char
 whit_status whit_gguf_array(const whit_gguf *gguf, const char *name, whit_gguf_type element_type,
                             const whit_gguf_key **array, whit_error *error);
 
-/* Read element i of an array of numbers, or, with i = 0, a single number. Return false if there is no such element, it
- * is not a number, or the value does not fit. */
+/* Read element i of an array of numbers, or, with i = 0, a single number. Return false if there is no such element, its
+ * type is not a number (for i64: not an integer), or the value does not fit. */
 bool whit_gguf_element_i64(const whit_gguf_key *key, uint64_t i, int64_t *value);
 bool whit_gguf_element_f64(const whit_gguf_key *key, uint64_t i, double *value);
 

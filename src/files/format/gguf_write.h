@@ -47,8 +47,8 @@ void whit_gguf_put_tensor(whit_gguf_writer *writer, const char *name, uint32_t i
                           const uint64_t *dims, uint64_t size_bytes);
 
 whit_status whit_gguf_write_head(whit_gguf_writer *writer, whit_writer *file, whit_error *error);
-/* Writes the next bytes of the tensors' data, which may end anywhere, also inside the next tensor; padding between
- * tensors is inserted. More bytes than the tensors have are an argument error. */
+/* Writes the next bytes of the tensors' data, which may end anywhere, also inside the next tensor; padding after each
+ * tensor is inserted. More bytes than the tensors have are an argument error. */
 whit_status whit_gguf_write_data(whit_gguf_writer *writer, const void *data, size_t n_bytes, whit_error *error);
 /* Checks that the data of all tensors was written completely. */
 whit_status whit_gguf_write_end(whit_gguf_writer *writer, whit_error *error);

@@ -19,16 +19,16 @@ typedef struct whit_hf_document {
 
 typedef struct whit_hf {
     const whit_allocator *allocator;
-    char *folder;                       /* without a slash at its end */
+    char *folder;                       /* without a slash at its end; NULL after whit_hf_open_config */
     whit_hf_document config;            /* config.json; always present */
     whit_hf_document generation_config; /* generation_config.json */
     whit_hf_document tokenizer_config;  /* tokenizer_config.json */
     whit_hf_document special_tokens;    /* special_tokens_map.json */
-    whit_hf_document added_tokens;      /* added_tokens.json */
+    whit_hf_document added_tokens;      /* added_tokens.json; not read if tokenizer.json exists */
     whit_hf_document template_json;     /* chat_template.json */
-    char *tokenizer_json;               /* path of tokenizer.json; NULL if the file does not exist */
+    char *tokenizer_json;               /* path of tokenizer.json; NULL if the file cannot be opened */
     char *tokenizer_model;
-    char *template_jinja;      /* path of chat_template.jinja; NULL if the file does not exist */
+    char *template_jinja;      /* path of chat_template.jinja; NULL if the file cannot be opened */
     whit_safetensors *weights; /* NULL until whit_hf_open_weights */
 } whit_hf;
 
@@ -55,7 +55,7 @@ uint32_t whit_hf_node(const whit_hf_document *document, const char *path);
 
 /* Read the value at a path as the given type. If it is absent or null, *value is unchanged and the result is WHIT_OK. A
  * value of another type is a format error that names the file and the line. Integers may be written like 1e4 or 128.0;
- * those above 2^64 become UINT64_MAX (many files have a model_max_length of 10^30). */
+ * those of 2^64 or more become UINT64_MAX (many files have a model_max_length of 10^30). */
 whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint64_t *value, whit_error *error);
 whit_status whit_hf_f64(const whit_hf_document *document, const char *path, double *value, whit_error *error);
 whit_status whit_hf_bool(const whit_hf_document *document, const char *path, bool *value, whit_error *error);

@@ -17,21 +17,22 @@ typedef struct whit_imatrix_entry {
     size_t name_bytes;
     const uint8_t *sums; /* n f32, at any alignment */
     uint64_t n;          /* number of sums: one per column of the matrix */
-    double count;        /* mean square = sum / count; 0: the text did not use this matrix */
+    double count;        /* mean square = sum / count; 0: the text did not use this matrix; unusable unless positive and
+                          * finite */
 } whit_imatrix_entry;
 
 typedef struct whit_imatrix {
     const whit_allocator *allocator;
     char *path;
-    whit_map map;                /* the mapped file, if it has the binary format */
-    whit_gguf *gguf;             /* the open file, if it has the GGUF format */
+    whit_map map;                /* the mapped file; unused if the file is in the caller's memory */
+    whit_gguf *gguf;             /* the file's reader if it has the GGUF format, else NULL */
     whit_buf memory;             /* memory of `entries` */
     whit_imatrix_entry *entries; /* sorted by name */
     size_t n;
 } whit_imatrix;
 
-/* Opens a file. On failure nothing remains open, and the error names the file, the position and the reason. A
- * zero-initialised whit_imatrix counts as closed. */
+/* Opens a file. On failure nothing remains open, and the error names the file and the reason. A zero-initialised
+ * whit_imatrix counts as closed. */
 whit_status whit_imatrix_open(whit_imatrix *imatrix, const char *path, const whit_allocator *allocator,
                               whit_error *error);
 /* Like whit_imatrix_open, for a file whose bytes are in the caller's memory, which must outlive `imatrix`. `name` is
@@ -42,7 +43,7 @@ void whit_imatrix_close(whit_imatrix *imatrix);
 
 const whit_imatrix_entry *whit_imatrix_find(const whit_imatrix *imatrix, const char *name); /* NULL if absent */
 /* Computes the mean squares of the n inputs, which are the diagonal of the Hessian. Fails if the entry has another
- * number of columns, its count is 0, or a number cannot be a mean square. */
+ * number of columns, its count is not positive and finite, or a number cannot be a mean square. */
 whit_status whit_imatrix_means(const whit_imatrix *imatrix, const whit_imatrix_entry *entry, uint32_t n, float *means,
                                whit_error *error);
 

@@ -2,8 +2,7 @@
  * Reads the .ndf container (Neural Document Format) in place. docs/dev/format.md is the specification.
  *
  * Opening maps the file and checks its headers, directory and bounds; it parses no text and copies no tensor. Every
- * returned pointer points into the map and is valid until whit_ndf_close. An open whit_ndf is never changed, so threads
- * may share it. */
+ * returned pointer is valid until whit_ndf_close. An open whit_ndf is never changed, so threads may share it. */
 #ifndef WHIT_FORMAT_NDF_H
 #define WHIT_FORMAT_NDF_H
 
@@ -35,8 +34,8 @@ const char *whit_ndf_frame_type_name(uint32_t type);
 bool whit_ndf_has_magic(const void *data, size_t size_bytes);
 
 /* Opens a model and its part files, which must be in the folder of `path` or, if that is a symbolic link, of its
- * target. On failure *ndf is NULL and the error names the file, the position and the reason. The sizes of a tensor's
- * parts are not checked against its type here, but by src/model, which knows the codecs. */
+ * target. On failure *ndf is NULL and the error names the file and the reason. The sizes of a tensor's parts are not
+ * checked against its type here, but by src/model, which knows the codecs. */
 whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 /* Opens a model through an open file descriptor, such as that of a file in memory. The caller keeps the descriptor and
  * may close it afterwards. `name` is for messages. Such a model cannot have part files. */
@@ -76,10 +75,11 @@ const whit_tensor_type *whit_ndf_tensor_type(const whit_ndf *ndf, uint32_t i);
 void whit_ndf_tensor(const whit_ndf *ndf, uint32_t i, whit_tensor *tensor);
 /* Returns the number of the tensor named `name`, or -1. */
 int64_t whit_ndf_find(const whit_ndf *ndf, const char *name);
-/* Returns the digest that the writer stored for tensor `i`, 32 bytes: over its row-major codes and scales. */
+/* Returns the digest that the writer stored for tensor `i`, 32 bytes: over its type, row-major codes and scales, and
+ * corrections. */
 const uint8_t *whit_ndf_tensor_digest(const whit_ndf *ndf, uint32_t i);
 
-/* Return the number of files, and the name and committed size of file i. File 0 is the main file, the others are its
+/* Return the number of files, and the path and committed size of file i. File 0 is the main file, the others are its
  * part files. */
 uint32_t whit_ndf_n_files(const whit_ndf *ndf);
 const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes);
@@ -102,8 +102,8 @@ uint32_t whit_ndf_n_appended(const whit_ndf *ndf);
 uint32_t whit_ndf_appended_type(const whit_ndf *ndf, uint32_t i);
 /* Checks the bounds of appended frame `i` and describes it; `i` must be less than whit_ndf_n_appended. */
 whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error);
-/* Returns the number of bytes after the last complete commit, which are the remains of an interrupted append. Readers
- * ignore them. */
+/* Returns the number of bytes after the last complete commit of the main file: the remains of an interrupted append, or
+ * damage. Readers ignore them. */
 uint64_t whit_ndf_torn_bytes(const whit_ndf *ndf);
 
 #endif

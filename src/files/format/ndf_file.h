@@ -16,9 +16,9 @@ typedef struct whit_ndf_file_view {
 
 struct whit_ndf {
     const whit_allocator *allocator;
-    whit_ndf_file_view *files; /* array of n_files_room; the first n_files are open */
-    uint32_t n_files, n_files_room;
-    uint32_t n_base_frames; /* number of frames of the model itself, including its commit */
+    whit_ndf_file_view *files;      /* (n_files) */
+    uint32_t n_files, n_files_room; /* n_files_room: number of files in the file directory; 0 for a loose file */
+    uint32_t n_base_frames;         /* number of frames of the model itself, including its commit; 0 for a loose file */
 
     const uint8_t *head; /* payload of HEAD */
     uint64_t head_bytes;

@@ -49,12 +49,14 @@ typedef struct whit_ndf_input {
 
 /* The frames of a file up to its last complete commit. */
 typedef struct whit_ndf_chain {
-    whit_buf frames;    /* array of whit_ndf_frame */
+    whit_buf frames;    /* array of whit_ndf_frame; frames that are not committed may follow the n_frames committed
+                         * ones */
     uint32_t n_frames;  /* number of committed frames, commits included */
     uint64_t end_bytes; /* position after the last complete commit */
     uint64_t file_bytes;
     uint8_t last_hash[WHIT_HASH_BYTES]; /* frame hash of the last commit */
-    char stop[160];                     /* why reading stopped before the end of the file; "" if it reached the end */
+    char stop[160];                     /* why the bytes after end_bytes are not committed frames; "" without such
+                                         * bytes */
 } whit_ndf_chain;
 
 /* Reads a chain. If it has no complete commit, this fails, and the error says what was found instead. */

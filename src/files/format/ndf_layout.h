@@ -14,7 +14,7 @@
 #define WHIT_NDF_VERSION     1u
 #define WHIT_NDF_CHUNK_BYTES ((size_t)1 << 20)
 #define WHIT_NDF_ALIGN_BYTES 64u
-#define WHIT_NDF_MAX_FRAMES  65536u
+#define WHIT_NDF_MAX_FRAMES  65536u /* limit for files with a model or a part of it; loose files may have more */
 #define WHIT_NDF_MAX_FILES   512u
 
 /* Domains of the BLAKE2b hashes. With different domains, a leaf's hash can never be that of a node, or a frame's that

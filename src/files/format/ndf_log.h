@@ -18,10 +18,11 @@ typedef enum whit_ndf_log_mode {
 
 /* An open file of frames. A zero-initialised whit_ndf_log counts as closed. */
 typedef struct whit_ndf_log {
-    int fd; /* -1 when closed */
+    int fd; /* valid only while is_open */
     bool is_open, can_append, owns_fd;
     char *path;
-    whit_ndf_chain chain; /* the frames that existed on opening; frames appended later are not added to it */
+    whit_ndf_chain chain; /* the frames that existed on opening; frames appended later are not added to it, but
+                           * last_hash is kept up to date */
     uint64_t end_bytes;   /* position after the last commit */
     uint32_t n_committed; /* number of frames up to end_bytes */
     bool changed;         /* the file has bytes after end_bytes, which must be removed */
@@ -52,7 +53,7 @@ whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *off
 /* Reads `size_bytes` bytes at `offset` of the file. */
 whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *data, size_t size_bytes,
                               whit_error *error);
-/* Returns the error "FILE: frame 3 (SESSION) at byte 1280: REASON". */
+/* Returns the error "FILE: frame 3 (SESSION) at byte 1280: REASON; ...", which ends with advice. */
 whit_status whit_ndf_log_bad(const whit_ndf_log *log, uint32_t i, const char *reason, whit_error *error);
 
 /* ---- writing an appended frame to any stream ---- */
@@ -71,7 +72,7 @@ whit_status whit_ndf_log_begin(whit_ndf_log *log, uint32_t type, const char *nam
 whit_status whit_ndf_log_add(whit_ndf_log *log, const void *data, size_t size_bytes, whit_error *error);
 /* Ends the frame, flushes the file, writes the commit and flushes again. */
 whit_status whit_ndf_log_commit(whit_ndf_log *log, whit_error *error);
-/* Removes the unfinished frame after a failure of begin, add or commit. */
+/* Removes the unfinished frame after a failure of begin, add or commit, unless its commit was written already. */
 void whit_ndf_log_cancel(whit_ndf_log *log);
 
 #endif

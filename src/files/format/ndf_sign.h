@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Signs a file of frames: Ed25519 (RFC 8032, libsodium). A signature is appended as a frame and signs the hash of the
- * last commit before it. That hash covers every earlier byte of the file. */
+ * last commit before it. That hash covers the headers and payloads of all earlier frames. */
 #ifndef WHIT_FORMAT_NDF_SIGN_H
 #define WHIT_FORMAT_NDF_SIGN_H
 
@@ -21,8 +21,9 @@ whit_status whit_ndf_sign(const char *path, const char *key_path, const whit_all
 
 typedef struct whit_ndf_signed {
     uint32_t n_signatures; /* number of valid signatures by the given key, or by any key if public_key is NULL */
-    uint32_t n_frames;     /* number of frames that the last valid signature covers */
-    uint32_t n_unsigned;   /* number of frames after the last valid signature; commits and signatures do not count */
+    uint32_t n_frames;     /* number of frames that the last such signature covers */
+    uint32_t n_unsigned;   /* number of appended frames after the last such signature, or of all without one; signatures
+                            * do not count */
 } whit_ndf_signed;
 
 /* Checks every signature against the commit that it signs. An invalid one is an error that names the frame.

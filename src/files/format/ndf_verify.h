@@ -21,10 +21,10 @@ typedef struct whit_ndf_verify_result {
     uint64_t n_damaged; /* number of damaged places */
 } whit_ndf_verify_result;
 
-/* Hashes all payloads of all files and compares them, then checks padding, the seal, the identity and the appended
- * frames. Bytes after the last commit count as one damaged place. `on_damage` (may be NULL) is called for every damaged
- * place, in the order of files and positions, always on the calling thread. n_threads 0: one thread per core. The
- * result is WHIT_OK if nothing is damaged, else WHIT_ERROR_FORMAT with the first damaged place. */
+/* Hashes all payloads of all files and compares them, then checks padding and, if nothing was damaged so far, the seal,
+ * the identity and the appended frames. Bytes after the last commit count as one damaged place. `on_damage` (may be
+ * NULL) is called for every damaged place, in the order of files and positions, always on the calling thread. n_threads
+ * 0: one thread per core. Damage is a WHIT_ERROR_FORMAT that names the first damaged place. `result` may be NULL. */
 whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_damage_fn *on_damage, void *user,
                             whit_ndf_verify_result *result, whit_error *error);
 

@@ -11,8 +11,8 @@
  *    whit_ndf_writer_commit         seals, flushes and renames the file
  *    whit_ndf_writer_close          always; without a commit no file remains
  *
- * Memory use: the directory and 32 bytes per MiB of data, but never the data itself. Only one thread may use a writer
- * at a time. After a failure only whit_ndf_writer_close may be called. */
+ * Memory use: the directory and 32 bytes per MiB of data, but not the data itself, unless the file is in memory. Only
+ * one thread may use a writer at a time. After a failure only whit_ndf_writer_close may be called. */
 #ifndef WHIT_FORMAT_NDF_WRITE_H
 #define WHIT_FORMAT_NDF_WRITE_H
 
@@ -52,7 +52,8 @@ void whit_ndf_writer_set_digest(whit_ndf_writer *writer, uint32_t tensor, const 
  * first, the main file last. After a crash between these steps the old main file does not accept the new part files, so
  * that old and new data are never mixed. */
 whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES], whit_error *error);
-/* Returns the file descriptor of a committed file in memory, for whit_ndf_open_fd. The writer owns it. */
+/* Returns the file descriptor of a committed file in memory, for whit_ndf_open_fd; -1 for any other writer. The writer
+ * owns it. */
 int whit_ndf_writer_fd(const whit_ndf_writer *writer);
 void whit_ndf_writer_close(whit_ndf_writer *writer);
 

@@ -3,8 +3,8 @@
  *
  *    u64 header length | header (JSON: name -> {dtype, shape, data_offsets}) | data section
  *
- * Opening checks the type, shape, bounds and overlap of every tensor. Names and data then point into the mapped files
- * and are valid until the set is closed. An open set is read-only and may be shared by threads. */
+ * Opening checks the type, shape, bounds and overlap of every tensor. Names and data are then valid until the set is
+ * closed; data are in the mapped files. An open set is read-only and may be shared by threads. */
 #ifndef WHIT_FORMAT_SAFETENSORS_H
 #define WHIT_FORMAT_SAFETENSORS_H
 

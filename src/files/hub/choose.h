@@ -17,8 +17,8 @@ typedef struct whit_hub_choice {
     whit_hub_kind kind;
     size_t *files; /* files[0] of a GGUF model is its first part */
     size_t n_files;
-    size_t index; /* position of model.safetensors.index.json in the listing as long as its shards are not chosen;
-                   * SIZE_MAX: no shards are missing */
+    size_t index; /* position of model.safetensors.index.json in the listing, for whit_hub_choose_shards; SIZE_MAX: the
+                   * weights have no shards */
 } whit_hub_choice;
 
 /* Chooses the files of a model. `wanted` is a path, a pattern (with *, ? or [), or a tag, which is a part of a GGUF

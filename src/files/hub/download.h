@@ -31,7 +31,8 @@ typedef whit_status whit_hub_try_fn(void *user, whit_error *error);
 whit_status whit_hub_download(const whit_hub_line *line, const char *url, const char *what, const char *part,
                               whit_hub_file *file, whit_error *error);
 
-/* Reads a response of at most `limit_bytes` into memory. */
+/* Reads a response of at most `limit_bytes` into memory. With a status that is not 2xx the result is WHIT_OK too, and
+ * `out` does not get the body. */
 whit_status whit_hub_read(const whit_hub_line *line, const char *url, size_t limit_bytes, whit_buf *out,
                           whit_http_answer *answer, whit_error *error);
 

@@ -23,7 +23,8 @@ typedef struct whit_http_options {
     const volatile bool *cancel; /* set by the caller to cancel a request; NULL: a request cannot be cancelled */
 } whit_http_options;
 
-/* The last response. Absent headers are "", 0 (Retry-After) or WHIT_HTTP_UNKNOWN. */
+/* The last response. Absent headers are "", 0 (Retry-After, also if it is a date) or WHIT_HTTP_UNKNOWN; retry_after_s
+ * is at most 60. */
 typedef struct whit_http_answer {
     long status;                       /* such as 200; 0: no response */
     uint64_t content_bytes;            /* Content-Length */

@@ -31,7 +31,8 @@ typedef struct whit_hub_listing {
     whit_hub_file *files; /* sorted by path once whit_hub_listing_sort has run */
     size_t n_files, n_places;
     char commit[WHIT_HUB_COMMIT_BYTES]; /* "" if the hub did not state it */
-    char licence[64];                   /* name of the licence: letters, digits, '.', '_', '-'; "" if not stated */
+    char licence[64];                   /* name of the licence: letters, digits, '.', '_', '-'; "" if not stated in this
+                                         * form */
 } whit_hub_listing;
 
 /* Adds the files of a page of a hub's "tree" response: an array of {"type", "path", "size", "oid", "lfs": {"oid",

@@ -2,8 +2,8 @@
  * Parses and prints names of models on a hub: OWNER/NAME, optionally with @REVISION and :FILE. Converts them to the
  * names of their folders in the store.
  *
- * OWNER and NAME consist of letters, digits, '-', '_' and '.'. They contain no "--" and no "..", so that a folder's
- * name can have "--" for '/' and be converted back. */
+ * OWNER and NAME consist of letters, digits, '-', '_' and '.'. They do not begin or end with '-' or '.', and contain no
+ * "--" and no "..", so that a folder's name can have "--" for '/' and be converted back. */
 #ifndef WHIT_HUB_NAME_H
 #define WHIT_HUB_NAME_H
 
@@ -25,7 +25,7 @@ typedef struct whit_hub_name {
  * ("https://HOST/OWNER/NAME/blob/main/FILE", also without "https://"). The error is WHIT_ERROR_ARGUMENT, with the
  * reason, if the text is neither. */
 whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_error *error);
-/* Returns whether `text` begins like a web address, of the hub or another site. */
+/* Returns whether `text` begins with "http://", "https://" or the name of one of the hub's hosts. */
 bool whit_hub_is_address(const char *text);
 /* Replaces the revision. The new one is checked as in whit_hub_name_parse. */
 whit_status whit_hub_name_revise(whit_hub_name *name, const char *revision, whit_error *error);
@@ -38,7 +38,8 @@ void whit_hub_name_folder(const whit_hub_name *name, char folder[WHIT_HUB_FOLDER
 bool whit_hub_name_from_folder(const char *folder, whit_hub_name *name);
 
 /* Returns whether a file of this path in a repository may be created below a folder of the store. The path must be
- * relative, its parts not empty, "." or "..", and it must not be too long or have control characters or backslashes. */
+ * relative and UTF-8, its parts not empty, "." or "..", and it must not be too long or have control characters or
+ * backslashes. */
 bool whit_hub_path_is_safe(const char *path, size_t n_bytes);
 
 #endif

@@ -34,7 +34,7 @@ typedef struct whit_hub_pulled {
 
 /* Downloads the model named `name` into the store. Files that the store already has with the hub's digest are not
  * downloaded again. New files replace old ones only after all of them are downloaded and checked. If a run ends early,
- * for any reason, the next one resumes its unfinished files. */
+ * for any reason, the next one resumes its unfinished files, except those whose version cannot be told. */
 whit_status whit_hub_pull(const whit_hub_name *name, const whit_hub_pull_options *options, whit_hub_pulled *pulled,
                           whit_error *error);
 

@@ -16,7 +16,7 @@ typedef struct whit_hub_entry {
     int lock_fd;            /* -1: not held */
 } whit_hub_entry;
 
-/* Reads a repository's record into `entry`, which has no files if there is no record. cache_dir as in
+/* Reads a repository's record into `entry`, which has no files if the record is absent or damaged. cache_dir as in
  * whit_cache_folder. The caller calls whit_hub_entry_close even after an error. */
 whit_status whit_hub_entry_open(const char *cache_dir, const whit_hub_name *name, whit_hub_entry *entry,
                                 whit_error *error);
@@ -58,8 +58,9 @@ whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, co
 
 /* Returns whether whit_hub_store_remove(`text`) would delete the file or folder at `path`. */
 bool whit_hub_store_would_remove(const char *cache_dir, const char *text, const char *path);
-/* Bytes that a removal has freed: pulled files, and files converted from them. whit_hub_store_remove removes a
- * repository, or only one model of it if `text` requests a file. */
+/* Sizes of the files that a removal has deleted: pulled files, and files converted from them. A file with another hard
+ * link (whit_hub_store_copy) frees no disk space. whit_hub_store_remove removes a repository, or only one model of it
+ * if `text` requests a file. */
 typedef struct whit_hub_removed {
     uint64_t pulled_bytes, converted_bytes;
 } whit_hub_removed;

@@ -3,13 +3,13 @@
  * loss.
  *
  * Each matrix is rounded to each candidate with error feedback under the Hessian of the original's inputs, which
- * results in the candidate's relative error. For one candidate of each matrix, the divergence that it causes is
- * measured on held-out windows while all other matrices are unrounded. For the other candidates it is estimated in
- * proportion to the error. A knapsack picks the candidates with the smallest sum. Then a few exchanges, which give one
- * matrix more bits and another fewer and should cost least, are measured on the held-out windows with all matrices
- * rounded; they are kept if the divergence falls.
+ * results in the candidate's relative error; only the error of i8 is estimated. For one candidate of each matrix, the
+ * divergence that it causes is measured on held-out windows while all other matrices are unrounded. For the other
+ * candidates it is estimated in proportion to the error. A knapsack picks the candidates with the smallest sum. Then,
+ * in two rounds, a few exchanges, which give one matrix more bits and another fewer and should cost least, are measured
+ * on the held-out windows with all matrices rounded; the best of a round is kept if the divergence falls.
  *
- * The choice depends only on the source, the text and the number of bits. */
+ * A run that is resumed with the same options makes the same choice. */
 #ifndef WHIT_COMPRESS_BUDGET_H
 #define WHIT_COMPRESS_BUDGET_H
 
@@ -47,7 +47,7 @@ typedef struct whit_budget {
 #define WHIT_BUDGET_BITS_MIN 1.2
 
 /* Chooses a candidate for every matrix. The error is WHIT_ERROR_ARGUMENT if even the smallest candidates need more bits
- * than the budget allows. */
+ * than the budget allows, and WHIT_ERROR_UNSUPPORTED for a model with experts. */
 whit_status whit_budget_choose(whit_budget *budget, whit_error *error);
 
 #endif

@@ -2,7 +2,8 @@
  * Compresses a model without training: rounds the matrices of its layers to signs, trits, four levels or types of GGUF
  * files, so that the model's outputs on a calibration text change little (docs/use/compression.md).
  *
- * The source is read layer by layer. Finished matrices stay in memory in their codecs until the file is written. */
+ * The source is read layer by layer. Finished matrices are kept in their codecs, in memory or in unnamed files
+ * (spool.h), until the file is written. */
 #ifndef WHIT_COMPRESS_COMPRESS_H
 #define WHIT_COMPRESS_COMPRESS_H
 
@@ -20,12 +21,13 @@ typedef enum whit_compress_method {
 /* Stages of the full method, which `without` can switch off. */
 typedef enum whit_compress_stage {
     WHIT_STAGE_QEP = 1 << 0,      /* the target compensates the errors of the inputs */
-    WHIT_STAGE_RESIDUAL = 1 << 1, /* the target also compensates the error of the residual stream */
+    WHIT_STAGE_RESIDUAL = 1 << 1, /* with QEP: the target also compensates the error of the residual stream */
     WHIT_STAGE_ORDER = 1 << 2,    /* groups are rounded in the order of the energy of their inputs */
     WHIT_STAGE_DESCENT = 1 << 3,  /* codes are improved one at a time, and scales under the Hessian */
-    /* Corrections, which are added to the codes if the codec's budget of bits allows: */
+    /* Corrections, which are added to the codes if the codec's budget of bits allows or the options give their sizes;
+     * not for types of GGUF files, and not for experts: */
     WHIT_STAGE_OUTLIERS = 1 << 4, /* corrections of single weights */
-    WHIT_STAGE_PLANE = 1 << 5,    /* a second sign plane for the columns with the largest errors */
+    WHIT_STAGE_PLANE = 1 << 5,    /* for b1: a second sign plane for the columns with the largest errors */
     WHIT_STAGE_LOW_RANK = 1 << 6, /* a pair of int8 factors, for matrices that are large enough */
     WHIT_STAGE_ANNEAL = 1 << 8,   /* with descent: before it, codes are drawn at a falling temperature */
     /* the values of attention are rotated within their heads if that lowers the layer's error by at least 2 % */
@@ -40,12 +42,13 @@ unsigned whit_compress_stage_named(const char *name);
  * has no corrections, and its embedding and head are q8_0 if their rows divide into blocks of 32. */
 bool whit_compress_knows_form(const char *name);
 
+/* A report on one matrix. Its pointers are valid only during the call. */
 typedef struct whit_compress_report {
     const char *name; /* name of the matrix */
     const whit_tensor_type *type;
     uint32_t layer, n_layers;
-    /* relative squared error of the outputs on the calibration text, before and after descent; if matrices are rounded
-     * without a text, both are the error of the weights */
+    /* relative squared error of the outputs on the calibration text, before descent, and after descent and corrections;
+     * if matrices are rounded without a text, both are the error of the weights (weighted.h) */
     double error_gptq, error;
     uint32_t sweeps;
     uint64_t n_outliers;
@@ -57,10 +60,11 @@ typedef struct whit_compress_report {
 } whit_compress_report;
 
 typedef struct whit_compress_options {
-    /* "b1", "t", "q2" (l2), "q2-planes" (q2), or a type of GGUF files (whit_compress_knows_form) */
+    /* "b1", "t", "q2" (l2; q2 with u8_scales), "q2-planes" (q2), or a type of GGUF files
+     * (whit_compress_knows_form) */
     const char *codec;
     /* a matrix gets the type that it has in this source, if it has the same shape there and levels.h supports the type,
-     * otherwise that of `codec`; NULL: not used */
+     * otherwise that of `codec`; as for types of GGUF files, there are no corrections; NULL: not used */
     const whit_source *like;
     /* Budget of bits per weight (budget.h). It replaces the options for codecs, groups and sizes of corrections; 0: no
      * budget. */
@@ -77,8 +81,10 @@ typedef struct whit_compress_options {
     uint32_t rank;               /* rank of the low-rank pair, at most WHIT_LOW_RANK_MAX; 0: as the budget allows */
     uint32_t group;              /* columns per scale; 0: 128 */
     bool u8_scales;              /* scales are a byte per group and an f16 factor per row, instead of f16 */
-    const whit_imatrix *imatrix; /* diagonal Hessians, used instead of a text; NULL: not used */
-    const char *embedding;       /* type of the embedding and the head: i8 (NULL), i4 or f16 */
+    const whit_imatrix *imatrix; /* diagonal Hessians, used instead of a text and of `method` (weighted.h); NULL: not
+                                  * used */
+    const char *embedding;       /* type of the embedding and the head: i8 (NULL), i4 or f16; ignored if
+                                  * whit_compress_knows_form(codec), and with `like` */
     const int32_t *ids;          /* calibration text; not used by WHIT_COMPRESS_RTN or with `imatrix` */
     size_t n_ids, max_tokens;
     uint32_t n_tokens; /* tokens per window; 0: the context length, but at most 512 */
@@ -101,9 +107,9 @@ typedef struct whit_compress_options {
     void *user;
 } whit_compress_options;
 
-/* Compresses `source` and writes the result to `path`, which is replaced only when the result is complete. Until then
- * the work file contains the finished layers, so that an interrupted run can be resumed with the same options and
- * `resume`. The resumed run writes the same bytes as an uninterrupted one. */
+/* Compresses `source` and writes the result to `path`, which is replaced only when the result is complete. In a run
+ * with a calibration text, the work file contains the finished layers until then, so that an interrupted run can be
+ * resumed with the same options and `resume`. The resumed run writes the same bytes as an uninterrupted one. */
 whit_status whit_compress(const whit_source *source, const whit_compress_options *options, const char *path,
                           const whit_allocator *allocator, whit_error *error);
 

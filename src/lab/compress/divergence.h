@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Measures how far variants of a model are from the original: the mean KL divergence of their logits over a text. All
  * variants run side by side, layer by layer, so that only one layer's weights are in memory at a time. A variant uses
- * the original's activations up to the first matrix in which it differs. */
+ * the original's activations up to the first layer in which it differs. */
 #ifndef WHIT_COMPRESS_DIVERGENCE_H
 #define WHIT_COMPRESS_DIVERGENCE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Solves the matrices of a layer's experts. Each expert is solved on its own, with the Hessian of the tokens that the
- * compressed model routes to it. A token counts with the square of its weight in the sum over experts. If an expert
- * received few tokens, its Hessian is shrunk towards the mean over all (token, expert) pairs of the layer, as if it had
- * received n_cols / 8 more average tokens (the shrinkage of Ledoit, Wolf 2004, with a fixed number of tokens). An
- * expert without tokens is rounded to the nearest levels. */
+ * compressed model routes to it. A token counts with the square of its weight in the sum over experts. The Hessian is
+ * shrunk towards the mean over all (token, expert) pairs of the layer, as if the expert had received n_cols / 8 more
+ * average tokens (the shrinkage of Ledoit, Wolf 2004, with a fixed number of tokens), which matters if it received few.
+ * An expert without tokens is rounded to the nearest levels. */
 #ifndef WHIT_COMPRESS_EXPERTS_H
 #define WHIT_COMPRESS_EXPERTS_H
 

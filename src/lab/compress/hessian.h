@@ -28,7 +28,7 @@ typedef struct whit_hessian_pair {
 /* Runs the text up to `value`, or up to `residual` if the layer computes that later. `residual` is the value that the
  * matrices' outputs (n_out elements) are added to; 0: `lost` is not computed. row_weights (n_batches, n_rows) are the
  * weights of tokens; NULL: all are 1. `moved`: `shift` is computed. The error WHIT_ERROR_NUMERIC names a value for
- * which a sum is not finite. */
+ * which a sum is not finite. The caller frees the pair, even after a failure. */
 whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *stream, const whit_blas *blas, whit_ref value,
                                 bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
                                 whit_error *error);
@@ -43,11 +43,11 @@ typedef struct whit_hessian_experts {
     const whit_allocator *allocator;
 } whit_hessian_experts;
 
-/* Runs the text up to `value`, which has a row for each (token, expert) pair. The caller sets first, n and residual. A
- * pair counts with the square of its weight. Its x' is the original's row for the same token and expert; if the
- * original routes the token to other experts, the pair adds nothing to `shift`. A token's residual loss is divided
- * among its pairs in proportion to their squared weights. Finally each h is shrunk towards the mean (experts.h). The
- * caller frees *experts, even after a failure. */
+/* Runs the text up to `value`, which has a row for each (token, expert) pair, or up to the residual if the layer
+ * computes that later. The caller sets first, n and residual. A pair counts with the square of its weight. Its x' is
+ * the original's row for the same token and expert; if the original routes the token to other experts, the pair adds
+ * nothing to `shift`. A token's residual loss is divided among its pairs in proportion to their squared weights.
+ * Finally each h is shrunk towards the mean (experts.h). The caller frees *experts, even after a failure. */
 whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stream *stream, const whit_blas *blas,
                                         whit_ref value, bool moved, whit_error *error);
 void whit_hessian_free_experts(whit_hessian_experts *experts); /* accepts zero-initialised experts */

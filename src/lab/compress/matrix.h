@@ -21,14 +21,14 @@ typedef struct whit_matrix_solve {
                                   * earlier */
     bool anneals;                /* with `descends`: codes are drawn at a falling temperature first */
     whit_within within;          /* receives the progress, as a share of this matrix */
-    bool only;                   /* no other matrix needs the Hessians' `shift`, so it is freed early */
+    bool only;                   /* no other matrix needs the Hessians' `shift` and `lost`, so they are freed early */
     whit_correction_sizes sizes;
     /* Results, which whit_matrix_free frees: */
     int8_t *codes;
     float *fields;
     uint8_t *fields_u8;
     whit_corrected corrected;
-    double error_gptq, error; /* relative squared error of the outputs before and after descent */
+    double error_gptq, error; /* relative squared error of the outputs: before descent; at the end, with corrections */
     uint32_t sweeps;
 } whit_matrix_solve;
 

@@ -28,7 +28,8 @@ typedef struct whit_rotation {
  * multiplied into them exactly: there must be nothing but attention between them, no bias of v, no other node that
  * reads the outputs of v or of attention or uses the two matrices, and a sum after o. */
 bool whit_rotation_find(whit_stream *stream, whit_rotation *rotation);
-/* Computes the rotated weights of the matrices that whit_rotation_find has found. */
+/* Computes the rotated weights of the matrices that whit_rotation_find has found. The caller closes the rotation, even
+ * after a failure. */
 whit_status whit_rotation_open(whit_rotation *rotation, whit_error *error);
 void whit_rotation_close(whit_rotation *rotation); /* accepts a zero-initialised rotation; the variant in the stream
                                                     * stays there */

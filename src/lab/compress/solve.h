@@ -29,7 +29,8 @@ typedef struct whit_solve {
     const float *held_target;
     const uint32_t *order; /* (n) the columns in the order of processing, which keeps groups together, or superblocks if
                             * their scales share factors; NULL: the original order */
-    /* number of annealing sweeps before descent; 0: no annealing; ignored for codebooks and with `goes_on` */
+    /* number of annealing sweeps before descent; 0: no annealing; ignored for codebooks, with `goes_on`, and without
+     * descent */
     uint32_t n_anneal;
     uint32_t n_sweeps;  /* largest number of descent sweeps; 0: no descent */
     whit_within within; /* receives the progress; once it returns false, the results must not be used */

@@ -21,8 +21,8 @@ typedef struct whit_stream {
     const whit_source *source;
     whit_pool *pool;
     const whit_allocator *allocator;
-    whit_params params[WHIT_STREAM_SIDES]; /* both sides have the same tensors; only those of the current layer have
-                                            * values */
+    whit_params params[WHIT_STREAM_SIDES]; /* both sides have the same tensors; only the values of the current layer and
+                                            * of the RoPE divisors are valid */
     whit_graph graph, block;               /* the model's graph, and the part of it that is the current layer */
     whit_ref input, output;                /* values at the beginning and at the end of the block */
     whit_tape tape[WHIT_STREAM_SIDES];

@@ -15,8 +15,8 @@ typedef struct whit_corpus {
     uint64_t *starts; /* (n_starts) indices of the BOS tokens at which documents begin, ascending; files that are added
                        * without `specials` have none */
     size_t n_starts, starts_capacity;
-    size_t n_free;            /* number of ids at the beginning that come from files added without `specials`; a window
-                               * may begin at any of them */
+    size_t n_free;            /* number of ids up to the end of the last file that was added without `specials` while
+                               * `starts` was empty; a window may begin at any of them */
     whit_corpus_fn *progress; /* receives the progress of reading a file or sampling a text; NULL: not called */
     void *user;
     const whit_allocator *allocator;

@@ -9,7 +9,9 @@
 typedef void whit_op_fn(const whit_tape *tape, const whit_tape_step *step);
 
 typedef struct whit_train_op {
-    whit_op_fn *forward, *backward; /* NULL: nothing to compute, because the output shares the input's memory */
+    /* NULL: nothing to compute, because the output shares the input's memory (select), or the operation cannot be
+     * trained */
+    whit_op_fn *forward, *backward;
 } whit_train_op;
 
 whit_op_fn whit_op_embed, whit_op_embed_gradient;

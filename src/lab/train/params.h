@@ -36,7 +36,7 @@ typedef struct whit_param {
     uint32_t n_groups, n_fields;
     size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) the weights that the forward pass reads */
-    /* The loaded tensor, if it has corrections (kernels/corrections.h) and its type does not change. The corrections
+    /* The loaded tensor, if it is coded, has corrections (kernels/corrections.h) and keeps its type. The corrections
      * are added to the rounded values; the latent weights do not include them. No parts: there are no corrections. The
      * parts are in the memory of the file. */
     whit_tensor corrected;
@@ -58,7 +58,7 @@ typedef struct whit_params {
     float *fixed_gradient;
     size_t n_fixed;
     float *rounded;    /* (n_rounded) values of coded tensors */
-    bool learn_scales; /* the optimiser trains the scales; otherwise whit_params_round refits them */
+    bool learn_scales; /* the optimiser trains the scales, except those of i8; whit_params_round refits all others */
     float share;       /* share of the rounding in `value`: 0: latent weights, 1: rounded weights */
 } whit_params;
 
@@ -90,11 +90,12 @@ whit_status whit_params_load(whit_params *params, const whit_ndf *file, const wh
 /* Fits the scales of coded tensors to their latent weights. Returns false if the watcher cancelled; then some tensors
  * have no scales. watcher may be NULL. */
 bool whit_params_fit(whit_params *params, whit_pool *pool, const whit_watcher *watcher);
-/* Computes `value` of the coded tensors from their latent weights. */
+/* Computes `value` of the coded tensors from their latent weights. Refits the scales that are not learned. */
 void whit_params_round(whit_params *params, whit_pool *pool);
 /* Sets all gradients to zero, except those of the weights of tensors i with is_left[i]. */
 void whit_params_zero_gradients(whit_params *params, const bool *is_left, whit_pool *pool);
-/* If learn_scales: computes the gradients of the scales from the gradients of the rounded weights. */
+/* If learn_scales: computes the gradients of the scales, except those of i8, from the gradients of the rounded
+ * weights. */
 void whit_params_scale_gradients(whit_params *params, whit_pool *pool);
 
 static inline float *whit_param_latent(const whit_params *params, const whit_param *param)

@@ -19,8 +19,9 @@ typedef struct whit_sample_options {
  * The same options give the same ids. A model without BOS is refused if the corpus has fewer than eight tokens. */
 whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
                                     whit_error *error);
-/* Appends documents of n_longest tokens drawn uniformly from the vocabulary, at least n_tokens tokens in total, so that
- * words occur that a text lacks. Each document begins with BOS if the model's prompts do. */
+/* Appends documents of n_longest tokens drawn uniformly from the vocabulary (the next id in place of BOS), at least
+ * n_tokens tokens in total, so that words occur that a text lacks. Each document begins with BOS if the model's prompts
+ * do. */
 whit_status whit_corpus_add_random(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
                                    whit_error *error);
 

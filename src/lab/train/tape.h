@@ -93,7 +93,7 @@ typedef struct whit_tape {
     float *arena;
     size_t arena_bytes;
     const int32_t *ids;        /* ids of the current batch */
-    void (*watch)(void *user); /* called after each operation, forward or backward; NULL: not called */
+    void (*watch)(void *user); /* called after each operation, but not in whit_tape_forward_to; NULL: not called */
     void *watch_user;
     /* Segment that was run last. If segments share the memory of values (with `checkpoint`, or without gradients), only
      * its values and crossing values are in memory; otherwise the values of all segments are. */

@@ -28,8 +28,8 @@ typedef struct whit_trainee {
     const whit_allocator *allocator;
 } whit_trainee;
 
-/* Returns whether the codec of the layers does not apply to a layer's matrix, which keeps the type that it has in the
- * model: a small matrix whose few outputs control a whole layer, or the biases of experts. */
+/* Returns whether the codec of the layers does not apply to a layer's matrix, which, unless `mixed` names it, keeps the
+ * type that it has in the model: a small matrix whose few outputs control a whole layer, or the biases of experts. */
 bool whit_trainee_keeps(const char *name);
 
 /* Opens a trainee. Its weights are decoded from the model, which must outlive the trainee. The trainee must not move.

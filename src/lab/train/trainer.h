@@ -41,8 +41,8 @@ typedef struct whit_trainer_report {
 
 typedef struct whit_trainer_options {
     whit_trainee_codecs codecs;
-    const whit_tuning *tuning; /* NULL: all weights are trained; otherwise tuning.h's options, and `codecs` is
-                                * ignored */
+    const whit_tuning *tuning; /* NULL: all weights are trained; otherwise tuning.h's options, and `codecs` only enters
+                                * the digest of checkpoints */
     const char *const *text;   /* (n_text) paths of the text files */
     size_t n_text;
     const int32_t *ids; /* (n_ids) text as tokens, in addition to the files; if it contains BOS, windows begin there */
@@ -88,7 +88,7 @@ typedef struct whit_trainer_options {
     const volatile bool *cancel;
     void (*report)(void *user, const whit_trainer_report *report);
     /* Receives the progress of reading the text and the weights, of sampling text, of fitting scales and of
-     * measurements. It returns false to cancel. May be NULL. */
+     * measurements. It returns false to cancel; a cancelled measurement does not end the run. May be NULL. */
     whit_held_out_fn *progress;
     /* Receives after each operation the share of a step (counted from 1) that is done, because steps of large models
      * take minutes. May be NULL. */
@@ -109,16 +109,16 @@ whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher
 void whit_trainer_close(whit_trainer *trainer);
 /* Returns the number of bytes of memory for the parameters of both models, activations and text. */
 size_t whit_trainer_bytes(const whit_trainer *trainer);
-/* Trains to the end of the run or until it is cancelled. If it is cancelled, the function writes the checkpoint and
- * returns WHIT_ERROR_CANCELLED; whit_trainer_finish then prepares the weights for writing. If a loss is NaN or
- * infinite, the error is WHIT_ERROR_NUMERIC, and the last checkpoint remains. */
+/* Trains to the end of the run or until it is cancelled. If it is cancelled, the function writes the checkpoint (if the
+ * options name one) and returns WHIT_ERROR_CANCELLED; whit_trainer_finish then prepares the weights for writing. If a
+ * loss is NaN or infinite, the error is WHIT_ERROR_NUMERIC, and the last checkpoint remains. */
 whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
 /* Rounds the weights of a cancelled run for whit_trainer_write. The run can then be continued only from its
  * checkpoint. */
 void whit_trainer_finish(whit_trainer *trainer);
 /* Returns the number of finished steps, including the steps before the checkpoint that the run was resumed from. */
 uint64_t whit_trainer_steps(const whit_trainer *trainer);
-/* Returns the sketch of the training text; empty on ranks other than 0. */
+/* Returns the sketch of the text files; empty on ranks other than 0. */
 const whit_sketch *whit_trainer_sketch(const whit_trainer *trainer);
 whit_status whit_trainer_write(const whit_trainer *trainer, const char *path, whit_error *error);
 

@@ -120,8 +120,9 @@ struct lang_node {
     uint8_t kind, type, op; /* op: a lang_op, or a lang_builtin for NODE_BUILTIN */
     bool global;            /* `slot` is a variable of the outermost level, not of the function */
     uint32_t line, column;
-    uint32_t slot; /* number of a variable; NODE_FOR: slot of the counter, the next slot is the limit's; NODE_HOST:
-                    * number of the host's function */
+    /* number of a variable; NODE_FOR: slot of the counter, the next slot is the limit's; NODE_HOST: number of the
+     * host's function; in the parser, the number of levels of an expression */
+    uint32_t slot;
     union {
         int64_t i;
         double f;

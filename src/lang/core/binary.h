@@ -18,12 +18,12 @@
 
 #define WHIT_LANG_BINARY_MAGIC "NDLP"
 
-/* Writes the binary form of a text. The error for a mistake in the text states its line and column. Names and types of
- * variables are not checked. */
+/* Writes the binary form of a text to `out`, which must be empty. The error for a mistake in the text states its line
+ * and column. Names and types of variables are not checked. */
 whit_status whit_lang_encode(const char *name, const char *text, size_t n_bytes, whit_buf *out,
                              uint8_t root[WHIT_HASH_BYTES], whit_error *error);
-/* Writes the text that a binary form describes. Refuses a node whose triples do not match the hash in its name, a
- * missing node (the error names these nodes), and trees that no text can produce. */
+/* Writes the text that a binary form describes, replacing the content of `text`. Refuses a node whose triples do not
+ * match the hash in its name, a missing node (the error names these nodes), and trees that no text can produce. */
 whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes, whit_buf *text,
                              uint8_t root[WHIT_HASH_BYTES], whit_error *error);
 

@@ -107,11 +107,11 @@ struct whit_lang_jit {
 /* Compiles an operation on vectors to a chain (elements.c). */
 const lang_code *lang_compile_elements(lang_compiler *c, lang_node *e);
 /* Runs the chain's machine code and writes the result into the vector of the assigned variable. Returns false, without
- * effect, if that vector is shared or has no elements, its length is not a multiple of 16, or an operand has another
- * length or no value. */
+ * effect, if there is no such vector or it is shared or empty, its length is not a multiple of 16, or an operand has
+ * another length or no value. */
 bool lang_elements_in_place(const lang_code *c, lang_value *frame);
-/* Compiles a sum, mean, dot or maximum of an operation on vectors, whose result is then never stored; NULL if `e` is
- * something else or memory is exhausted. */
+/* Compiles a sum, mean, dot or maximum of an operation on vectors, whose result is then never stored. NULL: `e` is
+ * something else or, if memory is exhausted, must be compiled in another way. */
 const lang_code *lang_compile_reduction(lang_compiler *c, lang_node *e);
 /* Returns whether a node's slot is in the frame of the code that is being compiled. */
 static inline bool lang_in_frame(const lang_compiler *c, const lang_node *node)

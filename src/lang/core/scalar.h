@@ -90,7 +90,7 @@ static inline float lang_f32_unary(lang_op op, float a)
 }
 
 /* Computes an operation on integers modulo 2^64. Shift counts are taken modulo 64, and right shifts keep the sign. The
- * smallest integer divided by -1 is itself. b must not be 0 for a division. */
+ * smallest integer divided by -1 is itself. b must not be 0 for a division or a remainder. */
 static inline int64_t lang_i64_binary(lang_op op, int64_t a, int64_t b)
 {
     uint64_t u = (uint64_t)a, v = (uint64_t)b;

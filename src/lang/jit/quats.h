@@ -31,7 +31,7 @@ bool jit_quats_fit(const jit_quats *q, uint32_t size);
 void jit_quats_add(const jit_quats *q, uint32_t size, jit_code *c, const lang_node *assignment);
 void jit_quats_move(const jit_quats *q, uint32_t size, jit_code *c, bool store);
 /* Returns the code for the present lengths of the vectors, and sets *words to their number of words; NULL if no code
- * fits, a vector has no value, a changed vector is shared, or lengths or scales of a sum differ. */
+ * fits, a vector is empty or has no value, a changed vector is shared, or lengths or scales of a sum differ. */
 void *jit_quats_choose(const jit_quats *q, const lang_value *frame, uint32_t *words);
 
 #endif

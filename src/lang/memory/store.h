@@ -31,15 +31,17 @@ typedef struct whit_memory_hit {
 } whit_memory_hit;
 #define WHIT_MEMORY_MAX_HITS 1000
 
-/* Finds the k records nearest to the query, nearest first; at equal distance, older records first. *n_hits is their
- * number: k, or less if the store has fewer. Every record is compared; the threads of the pool share the work. */
+/* Finds the k records nearest to the query, nearest first; at equal distance, older records first. k is at most
+ * WHIT_MEMORY_MAX_HITS; a larger one is WHIT_ERROR_LIMIT. *n_hits is the number of hits: k, or less if the store has
+ * fewer records. Every record is compared; the threads of the pool share the work. */
 whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernels *kernels, whit_pool *pool,
                                const uint64_t query[WHIT_MEMORY_WORDS], uint32_t k, whit_memory_hit *hits,
                                uint32_t *n_hits, whit_error *error);
 
 /* ---- writing ---------------------------------------------------------------------------------- */
 
-/* Collects the records of one commit. Before its first use it must be zeroed except for the allocator. */
+/* Collects the records of one commit. Before its first use it must be zeroed except for the allocator. After a failure
+ * of whit_memory_batch_add() it can only be freed. */
 typedef struct whit_memory_batch {
     whit_buf vectors, ends, texts; /* ends: (n_records) u64, the end of each text within `texts` */
     uint64_t n_records;
@@ -47,8 +49,8 @@ typedef struct whit_memory_batch {
 } whit_memory_batch;
 whit_status whit_memory_batch_add(whit_memory_batch *batch, const uint64_t vector[WHIT_MEMORY_WORDS], const char *text,
                                   size_t n_bytes, whit_error *error);
-/* Appends the batch to the store at `path`, which is created if it is absent; an empty batch changes nothing. On
- * success the batch is empty afterwards. */
+/* Appends the batch to the store at `path`, which is created if it is absent; an empty batch changes nothing. A file
+ * that is not a memory is refused, unchanged. On success the batch is empty afterwards. */
 whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path, whit_error *error);
 void whit_memory_batch_free(whit_memory_batch *batch);
 

@@ -42,7 +42,7 @@ uint32_t whit_language_length(whit_language *language, uint32_t min, uint32_t ma
 uint32_t whit_language_pattern(whit_language *language, const whit_pattern *syntax, uint32_t root);
 
 /* Form in which whit_language_emit writes texts. SHORTEST: content of a JSON string with the shortest escapes. SPELLED:
- * content of a JSON string with any escapes. PLAIN: no JSON, the texts themselves. */
+ * content of a JSON string with the escapes of whit_automaton_json_spelled. PLAIN: no JSON, the texts themselves. */
 typedef enum whit_language_form {
     WHIT_LANGUAGE_SHORTEST,
     WHIT_LANGUAGE_SPELLED,

@@ -66,7 +66,8 @@ static inline whit_stack_frame *whit_state_pool_frame(const whit_state_pool *poo
 uint32_t whit_state_pool_n_frames(const whit_state_pool *pool);
 uint32_t whit_state_pool_n_configurations(const whit_state_pool *pool);
 
-/* All functions below return WHIT_MACHINE_DEAD and set `failed` if memory or a bound is exhausted. */
+/* All functions below set `failed` and return 0 (WHIT_MACHINE_DEAD or WHIT_MACHINE_BOTTOM) if memory or a bound is
+ * exhausted. A step returns WHIT_MACHINE_DEAD without `failed` if the byte is not accepted. */
 uint32_t whit_state_pool_begin(whit_state_pool *pool, uint32_t rule);
 uint32_t whit_state_pool_step(whit_state_pool *pool, uint32_t configuration, uint8_t byte);
 /* Like whit_state_pool_step, but caches the result by configuration and class of the byte. */

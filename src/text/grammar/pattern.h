@@ -27,7 +27,8 @@ typedef struct whit_pattern {
     whit_buf nodes, ranges;
     bool failed;
     uint32_t n_properties; /* number of Unicode properties; each needs a loop over all code points */
-    bool looks_ahead;      /* the tree contains lookahead, which whit_pattern_emit does not support */
+    bool looks_ahead;      /* the tree contains lookahead or WHIT_PATTERN_END, which whit_pattern_emit does not
+                            * support */
 } whit_pattern;
 
 void whit_pattern_close(whit_pattern *syntax);
@@ -37,7 +38,8 @@ static inline whit_pattern_node *whit_pattern_at(const whit_pattern *syntax, uin
 {
     return (whit_pattern_node *)syntax->nodes.data + node;
 }
-/* Adds a set of code points, from ranges in any order; `inverted`: the set of all other code points. */
+/* Adds a set of code points, from ranges in any order, which it sorts in place; `inverted`: the set of all other code
+ * points. */
 uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_t n, bool inverted);
 
 /* Reads a repetition count from the digits at *at and moves *at after them. Returns false if there is no digit. Counts
@@ -54,9 +56,10 @@ void whit_pattern_length(const whit_pattern *syntax, uint32_t node, uint32_t *mi
 
 /* Accepts one character of a JSON string, whose code point is in the sorted ranges. It is escaped only if necessary. */
 uint32_t whit_automaton_json_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
-/* Like whit_automaton_json_code, but also accepts every escape that stands for one code point. */
+/* Like whit_automaton_json_code, but the character may also be escaped by a letter ("\n", "\/") or by one \uXXXX. A
+ * pair of surrogates is not accepted: a character above U+FFFF cannot be escaped. */
 uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
-/* Accepts any character of a JSON string, also as an escape that stands for one code point. */
+/* Accepts any character of a JSON string, in the spellings of whit_automaton_json_spelled. */
 uint32_t whit_automaton_json_character(whit_automaton *graph, uint32_t next);
 
 /* Parses a regular expression of ECMA-262 that may match anywhere in a text (`pattern` of JSON Schema). If it is not

@@ -28,8 +28,10 @@ typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_BELOW,         /* a number less than the number at `node` */
     WHIT_JSON_SCHEMA_ABOVE,         /* a number greater than the number at `node` */
     WHIT_JSON_SCHEMA_UNLIKE,        /* a value that differs from the string or boolean at `node` */
-    WHIT_JSON_SCHEMA_FEWER,         /* an array or object of fewer than `value` elements or properties */
-    WHIT_JSON_SCHEMA_MORE,          /* an array or object of more than `value` elements or properties */
+    WHIT_JSON_SCHEMA_FEWER,         /* a value that, if it is an array or object, has fewer than `value` elements or
+                                     * properties */
+    WHIT_JSON_SCHEMA_MORE,          /* a value that, if it is an array or object, has more than `value` elements or
+                                     * properties */
 } whit_json_schema_kind;
 
 typedef struct whit_json_schema_item {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Stores the bytes of all tokens as a trie in preorder, so that a walk can skip subtrees.
  *
- * The children of node i follow it; nodes[i].skip is the first node after its subtree. Token ids are in the order of
- * the walk, so that those of a subtree are contiguous. The trie is never changed after it was built, and threads may
- * share it. */
+ * The children of node i follow it; nodes[i].skip is the first node after its subtree. `order` lists the token ids in
+ * the order of the walk, so that the ids of a subtree are contiguous in it. The trie is never changed after it was
+ * built, and threads may share it. */
 #ifndef WHIT_GRAMMAR_TOKEN_TRIE_H
 #define WHIT_GRAMMAR_TOKEN_TRIE_H
 

@@ -51,7 +51,7 @@ typedef enum whit_node_kind {
     WHIT_NODE_AUTOESCAPE,   /* a: whether to escape, d: body */
     WHIT_NODE_BREAK,
     WHIT_NODE_CONTINUE,
-    WHIT_NODE_NO_LOADER, /* include, import or extends (text), which fail when they are executed */
+    WHIT_NODE_NO_LOADER, /* include, import, from or extends, which fail when they are executed */
     /* The innermost operand of a block's chain of filters: the block's rendered text. */
     WHIT_NODE_CAPTURED,
 } whit_node_kind;

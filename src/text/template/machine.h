@@ -110,8 +110,8 @@ whit_status whit_machine_less(whit_machine *m, whit_datum a, whit_datum b, bool 
 whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name, whit_datum *result);
 whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key, whit_datum *result);
 whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3], whit_datum *result);
-/* Collects all elements of an iterable; a generator is exhausted by this. The list may be shared and must not be
- * changed. */
+/* Collects all elements of an iterable; a generator is exhausted by this. A loop is an error. The list may be shared
+ * and must not be changed. */
 whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *list);
 bool whit_datum_is_iterable(whit_datum value);
 whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n, whit_datum *value);

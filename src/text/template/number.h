@@ -11,14 +11,14 @@ enum { WHIT_REAL_BYTES = 400 }; /* enough for "%.*f" of any double with up to 60
 void whit_real_write(double real, char text[WHIT_REAL_BYTES]);
 /* Prints like printf's %e, %f or %g with a precision of at most 60; `alternate` is the flag '#'. */
 void whit_real_print(double real, char conversion, int precision, bool alternate, char text[WHIT_REAL_BYTES]);
-/* Parses a plain decimal number, correctly rounded. Returns false if it is malformed or longer than 1,000
- * characters. */
+/* Parses a decimal number, correctly rounded. The caller has checked its syntax. Returns false if it is longer than
+ * 1,000 characters, or memory is exhausted. */
 bool whit_real_parse(const char *digits, size_t n_bytes, double *real);
 /* Converts like Python's float(str), which accepts white space, a sign, underscores, inf and nan. Returns false if the
  * text is no such number. */
 bool whit_real_from_text(const whit_text *text, double *real);
-/* Parses digits of a base, with an optional sign. A number of more than 64 bits becomes a BIGINT in base 10, and is a
- * failure (false) in other bases. */
+/* Parses digits of a base, with an optional sign. A number of more than 64 bits becomes a BIGINT, which points to
+ * `digits`, in base 10 without '+' and leading zeros; otherwise it is a failure (false). */
 bool whit_integer_parse(const whit_text *digits, int base, whit_datum *value);
 /* Converts like Python's int(str, base), which accepts white space, a sign, underscores and prefixes. A BIGINT's digits
  * are allocated from `pool`. */

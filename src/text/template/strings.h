@@ -12,7 +12,7 @@ enum { WHIT_SIDE_LEFT = 1, WHIT_SIDE_RIGHT = 2, WHIT_SIDE_BOTH = 3 };
 whit_status whit_string_strip(whit_machine *m, const whit_text *text, const whit_text *characters, int sides,
                               whit_datum *result);
 /* Splits a text into a list, at `separator` or, if that is NULL, at white space. At most `limit` splits are made
- * (negative: no limit), from the end if `from_right`. */
+ * (negative: no limit), from the end if `from_right`. An empty separator is an error. */
 whit_status whit_string_split(whit_machine *m, const whit_text *text, const whit_text *separator, int64_t limit,
                               bool from_right, whit_datum *result);
 whit_status whit_string_split_lines(whit_machine *m, const whit_text *text, bool keep_ends, whit_datum *result);
@@ -33,7 +33,8 @@ typedef enum whit_casing {
     WHIT_TITLE_FILTER, /* like the filter `title`: words begin after white space, hyphens and brackets */
 } whit_casing;
 whit_status whit_string_change_case(whit_machine *m, const whit_text *text, whit_casing casing, whit_datum *result);
-/* Pads to `width` code points. With WHIT_SIDE_BOTH half of the padding is added on each side. */
+/* Pads to `width` code points. With WHIT_SIDE_BOTH half of the padding is added on each side; of an odd number, the
+ * larger half on the left if `width` is odd, else on the right. A text that is wide enough is returned unchanged. */
 whit_status whit_string_pad(whit_machine *m, const whit_text *text, int64_t width, uint32_t fill, int sides,
                             whit_datum *result);
 

@@ -38,7 +38,8 @@ typedef struct whit_template_time {
     int32_t year, month, day, hour, minute, second; /* month and day from 1 */
 } whit_template_time;
 
-/* Parses "2026-01-02T03:04:05"; the time of day is optional. Returns false if it is malformed or not a valid date. */
+/* Parses "2026-01-02T03:04:05"; the time of day is optional, and a space may stand in place of the T. Returns false if
+ * it is malformed or not a valid date. */
 bool whit_template_time_parse(const char *iso, whit_template_time *time);
 
 typedef struct whit_template_options {

@@ -41,6 +41,7 @@ bool whit_builder_repeat(whit_builder *b, uint32_t point, size_t n, bool user);
 /* Appends bytes [begin, end) of a text, with its spans. */
 bool whit_builder_slice(whit_builder *b, const whit_text *text, size_t begin, size_t end);
 bool whit_builder_text(whit_builder *b, const whit_text *text);
+/* Appends formatted text that is not the user's. Fails if it is longer than 511 bytes. */
 bool whit_builder_format(whit_builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the finished text, which the pool owns; NULL if the builder has failed. The builder must not be used
  * afterwards. */

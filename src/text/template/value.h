@@ -14,7 +14,7 @@ typedef enum whit_datum_kind {
     WHIT_DATUM_NONE,
     WHIT_DATUM_BOOL,
     WHIT_DATUM_INT,
-    WHIT_DATUM_BIGINT, /* `text`: decimal digits of an integer of more than 64 bits */
+    WHIT_DATUM_BIGINT, /* `text`: decimal digits of an integer of more than 64 bits, after '-' if negative */
     WHIT_DATUM_FLOAT,
     WHIT_DATUM_TEXT, /* str, Markup or bytes */
     WHIT_DATUM_LIST,
@@ -145,8 +145,8 @@ bool whit_datum_is_hashable(whit_datum v, uint64_t *n_steps);
 const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* `key` must be hashable; NULL if absent */
 const whit_datum *whit_dict_get_str(const whit_dict *dict, const char *key);
 
-/* Computes Python's a == b. *budget is reduced by the work done. If it or the depth limit is exhausted, the result is
- * false and *budget is 0. */
+/* Computes Python's a == b. *budget is reduced by the work done. If it or the depth limit is exhausted, *budget is 0
+ * and the result has no meaning. */
 bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget);
 /* Compares two numbers: -1, 0 or 1, or 2 if one of them is NaN. */
 int whit_number_compare(whit_datum a, whit_datum b);

@@ -6,9 +6,9 @@
 #include "base/json.h"
 #include "tokenizer/builder.h"
 
-/* The other files of a tokenizer's folder, as parsed JSON; NULL if absent. They name bos, eos, unk and pad, and the ids
- * that end a turn. If there is a tokenizer.json, only it decides which ids are added around a text and which tokens are
- * special. A tokenizer.model says neither, so with it these files decide. */
+/* The other files of a tokenizer's folder, as parsed JSON; NULL or zeroed if absent. They name bos, eos, unk and pad,
+ * and the ids that end a turn. If there is a tokenizer.json, only it decides which ids are added around a text and
+ * which tokens are special. A tokenizer.model says neither, so with it these files decide. */
 typedef struct whit_tokenizer_config {
     const whit_json *tokenizer_config, *special_tokens_map, *generation_config, *config;
     const whit_json *added_tokens; /* added_tokens.json; only used together with a tokenizer.model */

@@ -29,7 +29,8 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
  * Memory is allocated only if a buffer is too small. */
 whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, const char **text, size_t *n_bytes,
                                     whit_error *error);
-/* Returns the remaining text at the end of the ids. Afterwards the decoder begins a new text. */
+/* Returns the remaining text at the end of the ids. Afterwards the decoder begins a new text, at whose beginning the
+ * first token counts as the first, even if is_inner was given. */
 whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **text, size_t *n_bytes,
                                      whit_error *error);
 void whit_token_decoder_close(whit_token_decoder *decoder);

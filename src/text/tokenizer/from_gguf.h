@@ -13,8 +13,8 @@
 #define WHIT_GGUF_NO_UNKNOWN "whit.tokenizer.no_unknown"
 
 /* Appends the image of the file's tokenizer to `image`; `name` is for messages. If the file has no tokenizer
- * (`no_vocab`, or no model named), *found is false, nothing is appended, and the result is WHIT_OK. Errors: unsupported
- * (names the unknown model or pattern), format. */
+ * (`no_vocab`, `none`, or no model named), *found is false, nothing is appended, and the result is WHIT_OK. Errors:
+ * unsupported (names the unknown model or pattern), format. */
 whit_status whit_tokenizer_from_gguf(const whit_gguf *gguf, const char *name, bool *found, whit_buf *image,
                                      whit_error *error);
 

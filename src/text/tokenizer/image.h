@@ -20,16 +20,16 @@
 #define WHIT_TOKENIZER_MAX_WORD   4096u /* WordPiece: longest word, in characters; matching is quadratic */
 
 enum whit_tokenizer_section {
-    WHIT_TOKENS_OFFSETS,   /* u32[n_tokens + 1]: where each token's text begins in WHIT_TOKENS_TEXT */
-    WHIT_TOKENS_TEXT,      /* texts of all tokens, concatenated */
-    WHIT_TOKENS_FLAGS,     /* u8[n_tokens]: WHIT_TOKEN_* bits */
-    WHIT_TOKENS_SCORES,    /* f64[n_tokens]; empty if the model has no scores */
-    WHIT_TOKENS_HASH,      /* whit_token_slot[2^k]: finds the id of a vocabulary entry by its text */
-    WHIT_TOKENS_TRIE,      /* whit_trie_node[]: finds all entries that a text begins with (Unigram, WordPiece) */
-    WHIT_TOKENS_MERGES,    /* whit_merge_slot[2^k]: finds rank and result of a merge by its two ids */
-    WHIT_TOKENS_SYMBOLS,   /* i32[256]: id of each one-byte character, or of each byte's byte-level symbol */
-    WHIT_TOKENS_FALLBACK,  /* i32[256]: id of the byte token <0xNN> of each byte */
-    WHIT_TOKENS_ADDED,     /* whit_added_token[]: first those for raw text, then those for normalized text, each sorted
+    WHIT_TOKENS_OFFSETS,  /* u32[n_tokens + 1]: where each token's text begins in WHIT_TOKENS_TEXT */
+    WHIT_TOKENS_TEXT,     /* texts of all tokens, concatenated */
+    WHIT_TOKENS_FLAGS,    /* u8[n_tokens]: WHIT_TOKEN_* bits */
+    WHIT_TOKENS_SCORES,   /* f64[n_tokens]; empty if the model has no scores */
+    WHIT_TOKENS_HASH,     /* whit_token_slot[2^k]: finds the id of a vocabulary entry by its text */
+    WHIT_TOKENS_TRIE,     /* whit_trie_node[]: finds all entries that a text begins with (Unigram, WordPiece) */
+    WHIT_TOKENS_MERGES,   /* whit_merge_slot[2^k]: finds rank and result of a merge by its two ids */
+    WHIT_TOKENS_SYMBOLS,  /* i32[256]: id of each one-byte character, or of each byte's byte-level symbol; -1: absent */
+    WHIT_TOKENS_FALLBACK, /* i32[256]: id of the byte token <0xNN> of each byte; -1: absent */
+    WHIT_TOKENS_ADDED,    /* whit_added_token[]: first those for raw text, then those for normalized text, each sorted
                             * by text */
     WHIT_TOKENS_NORMALIZE, /* whit_tokenizer_step[]: normalizers */
     WHIT_TOKENS_SPLIT,     /* whit_tokenizer_step[]: pre-tokenizers */
@@ -44,7 +44,8 @@ enum whit_tokenizer_section {
 enum {
     WHIT_TOKEN_TYPE = 7,     /* mask of the token type, as in GGUF (see below) */
     WHIT_TOKEN_IN_VOCAB = 8, /* the model can result in this token */
-    WHIT_TOKEN_WHOLE = 16,   /* merging the token's text results in this single token, or the model ignores merges */
+    WHIT_TOKEN_WHOLE = 16,   /* merging the token's text certainly results in this single token, or the model ignores
+                              * merges */
     WHIT_TOKEN_SPECIAL = 32, /* skip_special leaves the token out of decoded text */
     WHIT_TOKEN_PRESENT = 64, /* the id has a text */
 };
@@ -144,7 +145,7 @@ enum {
     WHIT_STEP_PREPEND,         /* puts `text` before the input, unless that is empty */
     WHIT_STEP_COLLAPSE_SPACES, /* SentencePiece: removes spaces at both ends and reduces each run of spaces to one */
     WHIT_STEP_PRECOMPILED,     /* `text`: SentencePiece's character map */
-    WHIT_STEP_CLEAN,           /* BERT: removes control characters and turns white space into spaces */
+    WHIT_STEP_CLEAN,           /* BERT: removes U+FFFD, controls, formats, private use; white space becomes spaces */
     WHIT_STEP_SPACE_HAN,       /* BERT: adds spaces around each Chinese character */
     /* pre-tokenizers */
     WHIT_STEP_SPLIT = 32,  /* splits at the matches of `text`; flags REGEX, INVERT; a: enum whit_split */
@@ -210,6 +211,7 @@ static inline uint32_t whit_tokenizer_n_tokens(const whit_tokenizer_view *view)
 const uint8_t *whit_tokenizer_token_text(const whit_tokenizer_view *view, int32_t id, size_t *n_bytes);
 /* Returns WHIT_TOKEN_* bits; 0 if the id does not exist. */
 uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id);
+/* Returns a token's score; 0 if the id does not exist or the model has no scores. */
 double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
 /* Returns whether the id ends a text or a turn. */
 bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);

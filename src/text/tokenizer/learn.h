@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Learns a vocabulary from text: byte pair encoding (Sennrich, Haddow, Birch 2016) with SentencePiece's conventions.
  *
- * Text is divided into words: runs of letters (an apostrophe between letters counts as a letter), single digits, runs
- * of other signs, single white-space characters. One space before a word belongs to the word, as U+2581. The characters
- * that make up 99.95 % of the text become pieces. Then, repeatedly, the most frequent pair of adjacent pieces in words
- * becomes a piece; of equally frequent pairs, the one whose pieces were learned earlier. A character without a piece is
- * spelt in byte pieces, so that any text can be encoded.
+ * Text is divided into words: runs of letters (all characters outside ASCII count as letters, and so does an apostrophe
+ * between letters), single digits, runs of other signs, single white-space characters. One space before a word belongs
+ * to the word, as U+2581. A word of more than 128 bytes is divided. The characters that make up 99.95 % of the text
+ * become pieces. Then, repeatedly, the most frequent pair of adjacent pieces in words becomes a piece; of equally
+ * frequent pairs, the one whose pieces were learned earlier. A character without a piece is spelt in byte pieces, so
+ * that any text can be encoded.
  *
  * The ids are in this order: <unk>, <s>, </s>, special tokens as given, 256 bytes, merges in order, characters. The
  * same text always results in the same vocabulary. Only one thread at a time may use a learner. */
@@ -30,7 +31,7 @@ whit_status whit_learner_open(const whit_learn_options *options, const whit_allo
                               whit_learner **learner, whit_error *error);
 /* Counts the words of a text. Memory use grows with the number of different words. */
 whit_status whit_learner_add(whit_learner *learner, const char *text, size_t text_bytes, whit_error *error);
-/* Appends the tokenizer's image. If the text has too few different pairs, there are fewer tokens than wanted. The time
+/* Appends the tokenizer's image. If too few pairs occur at least twice, there are fewer tokens than wanted. The time
  * depends on the number of different words, not on the size of the text. */
 whit_status whit_learner_finish(whit_learner *learner, whit_buf *image, whit_error *error);
 void whit_learner_close(whit_learner *learner); /* accepts NULL */

@@ -32,13 +32,13 @@ void whit_model_scratch_begin(whit_model_scratch *scratch, size_t n_bytes);
 void whit_model_scratch_free(whit_model_scratch *scratch);
 
 /* Appends the ids (int32_t) of one piece, which is valid UTF-8, not empty, and has at most 1 GiB. BPE takes O(n log n)
- * time. Errors: memory; limit (the vocabulary was made to be slow); format (a character is not in the vocabulary, and
- * the model has no unknown token although it needs one). */
+ * time. Errors: memory; limit (the vocabulary was made to be slow); format (Unigram, WordLevel and WordPiece need the
+ * unknown token, which the model lacks; BPE drops a character that is not in the vocabulary then). */
 whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
                                         const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
-/* Appends the ids that merging results in, without looking for a token with the whole text. For the builder and
- * tests. */
+/* Appends the ids that merging results in, without looking for a token with the whole text. For
+ * whit_tokenizer_encode_piece, the builder and tests. */
 whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
                                        const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
@@ -46,7 +46,8 @@ whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_mod
 whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
                                    size_t n_bytes, whit_buf *ids, whit_error *error);
 /* Encodes by WordPiece: repeatedly takes the longest entry that the rest of the word begins with; all entries but the
- * first have the subword prefix. A word that is not composed of entries becomes the unknown token. */
+ * first have the subword prefix. A word that is not composed of entries, or that is longer than the longest word of the
+ * model, becomes the unknown token. */
 whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
                                      const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 

@@ -23,8 +23,8 @@ typedef struct whit_splitter {
 void whit_splitter_init(whit_splitter *splitter, const whit_allocator *allocator);
 void whit_splitter_free(whit_splitter *splitter);
 
-/* Begins with a single piece, the whole of `text`, which is valid UTF-8, smaller than 1 GiB, and must outlive the
- * splitting. */
+/* Begins with a single piece, the whole of `text` (with no piece if it is empty), which is valid UTF-8, smaller than 1
+ * GiB, and must outlive the splitting. */
 whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes, bool at_start,
                                 whit_error *error);
 /* Applies one step to all pieces. `pattern` is the step's text, *regex its compiled pattern (NULL before the first

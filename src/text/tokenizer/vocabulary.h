@@ -31,7 +31,7 @@ typedef struct whit_vocabulary {
     const whit_text *merges; /* (n_merges) texts "LEFT RIGHT" */
     size_t n_merges;
     int64_t bos, eos, unk, pad, eot, eom;   /* -1: absent */
-    int add_bos, add_eos, add_space_prefix; /* 0 or 1; -1: not specified */
+    int add_bos, add_eos, add_space_prefix; /* 0 or 1; -1: the default of the kind or the pattern */
     bool collapse_spaces, nfc;
     bool keeps_case;    /* WordPiece: texts are not lower-cased */
     whit_text charsmap; /* SentencePiece's character map; data NULL: no map */

@@ -14,7 +14,8 @@ enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32 };
 
 typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
 
-/* Returns the tile configuration for n <= 32 tokens: the tiles of A and C have no rows after the last token. */
+/* Returns the tile configuration for n <= 32 tokens: the tiles of A and C have no rows after the last token. For
+ * n <= 16, the second tiles of A and C have 16 rows, and are not used. */
 static inline amx_config amx_config_for(uint32_t n)
 {
     uint32_t first = n < 16 ? n : 16;
