@@ -517,6 +517,9 @@ static void linked_hooks_are_guarded(void **state)
         snprintf(command, sizeof command, "rm %s/sub/check.sh", folder);
         assert_int_equal(system(command), 0);
     }
+    /* a path without a folder above it, as that of a drive, ends the search */
+    assert_false(whit_guard_is_hook("p", "/elsewhere"));
+    assert_false(whit_guard_is_hook("Z:/p", "/elsewhere"));
 }
 
 /* Configurations that are kept in a project, to which a link or a hard link of the configuration's folder leads. */

@@ -600,7 +600,8 @@ bool whit_guard_is_hook(const char *project, const char *real)
             if (n < (int)sizeof name && leads_to(name, real)) return true;
         }
         char *slash = strrchr(folder, '/');
-        if (slash) *slash = 0; /* the folder above; "" is the root */
+        if (!slash) break; /* a drive of Windows, or a relative path */
+        *slash = 0;        /* the folder above; "" is the root */
     } while (*folder);
     return false;
 }
