@@ -38,11 +38,6 @@ whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *all
     return WHIT_OK;
 }
 
-bool whit_path_exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
 whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map, whit_error *error)
 {
     *map = (whit_map){0};

@@ -6,9 +6,6 @@
 
 #include "base/mem.h"
 
-/* Returns whether the path names a file, folder or other entry that this process can look up; links are followed. */
-bool whit_path_exists(const char *path);
-
 /* Maps a whole file read-only. A zero-initialised map is closed. */
 typedef struct whit_map {
     const uint8_t *data;

@@ -18,5 +18,10 @@ void whit_path_adopt(char *path);
 /* Copies a path that a user typed; "~/" at its beginning becomes the home folder if HOME is set. Returns false if the
  * result does not fit path_bytes; it is then truncated. */
 bool whit_path_expand(const char *typed, char *path, size_t path_bytes);
+/* Returns whether a path is the folder or lies in it, by their names alone. Slashes at the end of `folder` do not
+ * count. */
+bool whit_path_is_below(const char *path, const char *folder);
+/* Returns whether the path names a file, folder or other entry that this process can look up; links are followed. */
+bool whit_path_exists(const char *path);
 
 #endif

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "hub/store.h"
@@ -82,13 +83,6 @@ static void add_models(json_t *rows, const whit_hub_entry *entry)
     }
 }
 
-static bool is_below(const char *path, const char *folder)
-{
-    size_t n = strlen(folder);
-    while (n && folder[n - 1] == '/') n--;
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
 /* Adds the converted copies whose sources are outside the store of pulled models. If a source was edited, or converted
  * by an older program, it has several copies. They form one row, since 'whit rm' removes them together. */
 static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, size_t n_pulled, whit_error *error)
@@ -106,7 +100,7 @@ static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, siz
             row.modified_s = entries[end].modified_s;
             snprintf(row.path, sizeof row.path, "%s", entries[end].path);
         }
-        for (size_t k = 0; k < n_pulled; k++) is_pulled |= is_below(source, pulled[k].folder);
+        for (size_t k = 0; k < n_pulled; k++) is_pulled |= whit_path_is_below(source, pulled[k].folder);
         if (is_pulled) continue;
         if (entries[i].source[0] && access(source, F_OK) != 0) row.format = "orphan";
         snprintf(row.name, sizeof row.name, "%s", source);

@@ -373,15 +373,31 @@ static void hashes_have_domains(void **state)
     assert_int_equal(strlen(text), 64);
 }
 
+static void paths_below(void **state)
+{
+    (void)state;
+    assert_true(whit_path_is_below("/a/b", "/a") && whit_path_is_below("/a", "/a") &&
+                whit_path_is_below("/a/b", "/a/"));
+    assert_true(whit_path_is_below("/a", "/"));
+    assert_false(whit_path_is_below("/ab", "/a") || whit_path_is_below("/", "/a") || whit_path_is_below("a", "/"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_are_cut_clean),      cmocka_unit_test(text_from_outside_is_plain),
-        cmocka_unit_test(typed_paths_are_expanded),  cmocka_unit_test(words_are_quoted),
-        cmocka_unit_test(shown_texts_differ),        cmocka_unit_test(sizes_do_not_overflow),
-        cmocka_unit_test(buffers_remember_failure),  cmocka_unit_test(writes_are_atomic),
-        cmocka_unit_test(files_have_the_users_mode), cmocka_unit_test(hashes_have_domains),
-        cmocka_unit_test(quotas_are_read),           cmocka_unit_test(memory_limits_are_read),
+        cmocka_unit_test(paths_below),
+        cmocka_unit_test(errors_are_cut_clean),
+        cmocka_unit_test(text_from_outside_is_plain),
+        cmocka_unit_test(typed_paths_are_expanded),
+        cmocka_unit_test(words_are_quoted),
+        cmocka_unit_test(shown_texts_differ),
+        cmocka_unit_test(sizes_do_not_overflow),
+        cmocka_unit_test(buffers_remember_failure),
+        cmocka_unit_test(writes_are_atomic),
+        cmocka_unit_test(files_have_the_users_mode),
+        cmocka_unit_test(hashes_have_domains),
+        cmocka_unit_test(quotas_are_read),
+        cmocka_unit_test(memory_limits_are_read),
         cmocka_unit_test(pipes_are_waited_for),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

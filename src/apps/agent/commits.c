@@ -12,6 +12,7 @@
 #include "base/apart.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -94,13 +95,6 @@ static bool commit(struct work *w, size_t n, const git_tree_update *list, const 
     return ok;
 }
 
-/* Returns whether a path is a folder or lies in it. Both are absolute and without links. */
-static bool lies_in(const char *path, const char *folder)
-{
-    const size_t n = folder[1] ? strlen(folder) : 0;
-    return strncmp(path, folder, n) == 0 && (!path[n] || path[n] == '/');
-}
-
 /* Returns whether the repository names the work tree `root` as its own: it lies in it, is a linked work tree whose file
  * "gitdir" names it, or has it as core.worktree, as a submodule. A file .git alone could name any repository, so that a
  * foreign project would have its turns committed to another one. */
@@ -111,7 +105,7 @@ static bool is_own(const struct work *w, const char *root)
     git_config *config = NULL;
     whit_buf text = {0};
     if (!path || !realpath(path, real)) return false;
-    if (lies_in(real, root)) return true;
+    if (whit_path_is_below(real, root)) return true;
     bool ok = snprintf(name, sizeof name, "%s/gitdir", real) < (int)sizeof name &&
         whit_read_file(name, PATH_MAX, &text, NULL) == WHIT_OK && whit_buf_append(&text, "", 1);
     if (ok) {
@@ -141,7 +135,7 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
     git_tree_update *list = calloc(n, sizeof *list);
     char(*paths)[PATH_MAX] = calloc(n, sizeof *paths);
     whit_status status = list && paths ? WHIT_OK : whit_fail_memory(error, "a commit", n * sizeof *paths);
-    bool is_inside = root && realpath(root, folder) && lies_in(project, folder);
+    bool is_inside = root && realpath(root, folder) && whit_path_is_below(project, folder);
     if (status == WHIT_OK && is_inside && !is_own(&w, folder)) {
         is_inside = false;
         status = whit_fail(error, WHIT_ERROR_IO,

@@ -7,6 +7,7 @@
 #include "agent/turns.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/phrase.h"
 #include "base/utf8.h"
 
@@ -301,7 +302,7 @@ whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char 
 whit_status whit_agent_messages_load(whit_agent_messages *messages, const char *path, bool *there, whit_error *error)
 {
     whit_buf text = {0};
-    *there = access(path, F_OK) == 0;
+    *there = whit_path_exists(path);
     if (!*there) return WHIT_OK;
     whit_status status = whit_read_file(path, FILE_BYTES, &text, error);
     if (status == WHIT_OK)

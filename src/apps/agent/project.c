@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,7 @@ whit_status whit_project_resolve(const char *project, const char *path, char ful
             return whit_fail_errno(error, folder, "resolve");
         }
         size_t n_real = n > 1 ? n : 0; /* the project "/" contains every path */
-        if (strncmp(real, project, n_real) != 0 || (real[n_real] && real[n_real] != '/'))
+        if (!whit_path_is_below(real, project))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' leads out of the project, to %s", path, real);
         struct stat info;
         if (stat(real, &info) == 0 && !S_ISDIR(info.st_mode))

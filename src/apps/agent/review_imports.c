@@ -2,7 +2,7 @@
  * The lists name what is harmless, so that a module that nobody thought of needs a review. */
 #include "agent/review_imports.h"
 
-#include "base/file.h"
+#include "base/path.h"
 #include "base/items.h"
 #include "base/plain.h"
 #include "code/walk.h"

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/pinned.h"
 #include "base/utf8.h"
 #include "format/ndf_append.h"
@@ -98,7 +99,7 @@ static uint32_t count_new_folders(const char *project, const whit_change *change
     if (!change->is || snprintf(full, sizeof full, "%s/%s", project, change->path) >= (int)sizeof full) return 0;
     for (char *slash; (slash = strrchr(full, '/')) && (size_t)(slash - full) > strlen(project); n++) {
         *slash = 0;
-        if (access(full, F_OK) == 0) break;
+        if (whit_path_exists(full)) break;
     }
     return n;
 }
@@ -579,10 +580,10 @@ static whit_status read_turns(whit_turns *journal, uint32_t *recovered, whit_err
 static whit_status open_log(whit_turns *journal, whit_error *error)
 {
     frame_head head = {.record = RECORD_HEAD};
-    if (access(journal->path, F_OK) != 0) {
+    if (!whit_path_exists(journal->path)) {
         whit_status status =
             whit_ndf_create_loose(journal->path, WHIT_NDF_JOURNAL, FRAME_NAME, &head, sizeof head, NULL, error);
-        if (status != WHIT_OK && access(journal->path, F_OK) != 0) return status;
+        if (status != WHIT_OK && !whit_path_exists(journal->path)) return status;
     }
     return whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_SOON, NULL, &journal->log, error);
 }
@@ -616,7 +617,7 @@ uint32_t whit_turns_recover(const char *project, const char *state_dir)
     whit_error ignored;
     uint32_t recovered = 0;
     if (whit_agent_state_path(project, state_dir, "agent", ".ndf", path, &ignored) != WHIT_OK ||
-        access(path, F_OK) != 0)
+        !whit_path_exists(path))
         return 0;
     if (whit_turns_open(project, state_dir, &journal, &recovered, &ignored) != WHIT_OK) return 0;
     whit_turns_close(journal);

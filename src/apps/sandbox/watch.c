@@ -7,6 +7,7 @@
  * by proxy.c in place of the process: watches, and changes of modes and times if the command has no namespaces. */
 #include "sandbox/walls.h"
 
+#include "base/path.h"
 #include "base/plain.h"
 
 #include <errno.h>
@@ -129,12 +130,6 @@ static bool resolve_path(const char *path, char *out)
     return ok;
 }
 
-static bool is_below(const char *path, const char *root)
-{
-    size_t n = strlen(root);
-    return strncmp(path, root, n) == 0 && (!path[n] || path[n] == '/' || n == 1);
-}
-
 /* Returns whether the path of a call is outside the allowed folders, and records the call if it is. */
 static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
                          whit_sandbox_result *result)
@@ -146,7 +141,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     if (!*text && folder == AT_FDCWD) return false;
     if (*text == '/') {
         /* These paths are different for this process than for the calling one, so they are not checked. */
-        if (is_below(text, "/proc/self") || is_below(text, "/proc/thread-self")) return false;
+        if (whit_path_is_below(text, "/proc/self") || whit_path_is_below(text, "/proc/thread-self")) return false;
         snprintf(joined, sizeof joined, "%s", text);
     } else {
         if (folder == AT_FDCWD)
@@ -158,7 +153,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     }
     if (!resolve_path(joined, at)) return false; /* the folder does not exist, so no access was refused */
     for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++)
-        if (is_below(at, watch->roots[i])) return false;
+        if (whit_path_is_below(at, watch->roots[i])) return false;
     char line[sizeof watch->last];
     snprintf(line, sizeof line, "%s %s", of->name, at);
     note(watch, result, line);
