@@ -413,19 +413,24 @@ static bool is_key(const char *key)
     return key && strlen(key) >= KEY_MIN && strpbrk(key, "0123456789");
 }
 
-bool whit_guard_know_key(const char *key)
+/* Puts a text from malloc(), which is taken over, into a free slot of `slots` unless one has it already. Returns false
+ * if it is NULL or all slots are used. */
+static bool keep_known(_Atomic(char *) *slots, size_t n_slots, char *kept)
 {
-    if (!is_key(key)) return true;
-    char *kept = strdup(key);
-    for (size_t i = 0; kept && i < COUNT(known_keys); i++) {
+    for (size_t i = 0; kept && i < n_slots; i++) {
         char *there = NULL;
-        if (atomic_compare_exchange_strong(&known_keys[i], &there, kept)) return true;
-        if (strcmp(there, key) != 0) continue;
+        if (atomic_compare_exchange_strong(&slots[i], &there, kept)) return true;
+        if (strcmp(there, kept) != 0) continue;
         free(kept);
         return true;
     }
     free(kept);
     return false;
+}
+
+bool whit_guard_know_key(const char *key)
+{
+    return !is_key(key) || keep_known(known_keys, COUNT(known_keys), strdup(key));
 }
 
 /* Returns entry i of known_keys, or $WHIT_API_KEY for i = COUNT(known_keys); NULL if it is not set or not a key. */
@@ -543,6 +548,11 @@ static bool own_folder(const char *variable, const char *below, char path[PATH_M
     return n > 0 && n < PATH_MAX;
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* Returns whether a path is the folder or lies in it. The folder may not exist yet; if it exists, folders are compared
  * by device and inode. */
 static bool lies_in(const char *path, const char *folder)
@@ -559,11 +569,9 @@ static bool lies_in(const char *path, const char *folder)
     }
     for (char *slash; (slash = strrchr(at, '/'));) {
         if (!exists) fold_part(slash + 1, strlen(slash + 1), b);
-        if (exists && stat(at, &there) == 0 && there.st_dev == wanted.st_dev && there.st_ino == wanted.st_ino)
-            return true;
+        if (exists && stat(at, &there) == 0 && is_same_file(&there, &wanted)) return true;
         *slash = 0;
-        if (!exists && stat(*at ? at : "/", &there) == 0 && there.st_dev == wanted.st_dev &&
-            there.st_ino == wanted.st_ino && strcmp(a, b) == 0)
+        if (!exists && stat(*at ? at : "/", &there) == 0 && is_same_file(&there, &wanted) && strcmp(a, b) == 0)
             return true;
     }
     return false;
@@ -576,8 +584,7 @@ static bool leads_to(const char *name, const char *real)
     char path[PATH_MAX], beside[PATH_MAX], folder[PATH_MAX];
     struct stat wanted, there;
     whit_error ignored;
-    if (stat(name, &wanted) == 0)
-        return stat(real, &there) == 0 && there.st_dev == wanted.st_dev && there.st_ino == wanted.st_ino;
+    if (stat(name, &wanted) == 0) return stat(real, &there) == 0 && is_same_file(&there, &wanted);
     char *slash = whit_writer_beside(name, path, beside, &ignored) == WHIT_OK ? strrchr(path, '/') : NULL;
     if (!slash) return false;
     *slash = 0;
@@ -629,16 +636,7 @@ static _Atomic(char *) known_folders[16];
 
 bool whit_guard_know_folder(const char *folder)
 {
-    char *real = realpath(folder, NULL);
-    for (size_t i = 0; real && i < COUNT(known_folders); i++) {
-        char *there = NULL;
-        if (atomic_compare_exchange_strong(&known_folders[i], &there, real)) return true;
-        if (strcmp(there, real) != 0) continue;
-        free(real);
-        return true;
-    }
-    free(real);
-    return false;
+    return keep_known(known_folders, COUNT(known_folders), realpath(folder, NULL));
 }
 
 bool whit_guard_is_own_file(const char *real)
@@ -660,8 +658,7 @@ bool whit_guard_is_own_file(const char *real)
         return false;
     for (size_t i = 0; i < COUNT(known_folders); i++) {
         const char *known = atomic_load(&known_folders[i]);
-        if (known && stat(known, &wanted) == 0 && wanted.st_dev == there.st_dev && wanted.st_ino == there.st_ino)
-            return true;
+        if (known && stat(known, &wanted) == 0 && is_same_file(&wanted, &there)) return true;
     }
     return false;
 }
