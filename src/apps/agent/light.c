@@ -79,23 +79,19 @@ static bool adds_hidden(const whit_change *c)
     return found;
 }
 
-static const char other_names[] = "it has other names, whose text would change, too";
-
 /* Reasons that follow from the path and the disk. They may change while a person reads, since folders, links and other
  * files may change. */
-static const struct {
-    unsigned bit;
-    const char *text;
-} place_reasons[] = {
-    {1, "it belongs to this program's own configuration"},
-    {2, "it belongs to the project's configuration, which programs obey"},
-    {4, "it may contain keys"},
-    {8, "it deletes a file"},
-    {16, other_names},
-    {32, "it hides files of the project from checks"},
+enum { OWN_SETTINGS, OBEYED, KEYS, DELETED, OTHER_NAMES, HIDES_FILES, N_PLACE_REASONS };
+static const char *const place_reasons[N_PLACE_REASONS] = {
+    [OWN_SETTINGS] = "it belongs to this program's own configuration",
+    [OBEYED] = "it belongs to the project's configuration, which programs obey",
+    [KEYS] = "it may contain keys",
+    [DELETED] = "it deletes a file",
+    [OTHER_NAMES] = "it has other names, whose text would change, too",
+    [HIDES_FILES] = "it hides files of the project from checks",
 };
 
-/* Returns the bits of all place_reasons of a change. */
+/* Returns the place_reasons of a change, reason k as bit k. */
 static unsigned red_by_place(const char *project, const whit_change *change)
 {
     char real[PATH_MAX];
@@ -103,15 +99,16 @@ static unsigned red_by_place(const char *project, const whit_change *change)
     unsigned found = 0;
     if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE || whit_guard_is_settings(real, "agent.json") ||
         whit_guard_is_settings(real, "edit.conf"))
-        found |= 1;
+        found |= 1u << OWN_SETTINGS;
     else if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below) ||
              whit_guard_is_hook(project, real))
-        found |= 2;
-    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) found |= 4;
-    if (change->was && !change->is) found |= 8;
+        found |= 1u << OBEYED;
+    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) found |= 1u << KEYS;
+    if (change->was && !change->is) found |= 1u << DELETED;
     struct stat about;
-    if (change->was && change->is && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open) found |= 16;
-    if (whit_ignored_more(project, below, change)) found |= 32;
+    if (change->was && change->is && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open)
+        found |= 1u << OTHER_NAMES;
+    if (whit_ignored_more(project, below, change)) found |= 1u << HIDES_FILES;
     return found;
 }
 
@@ -177,8 +174,8 @@ const char *whit_light_red(const char *project, const whit_changes *set, const w
 {
     const unsigned found = red_by_place(project, change);
     *room = 0;
-    for (size_t i = 0; i < sizeof place_reasons / sizeof *place_reasons; i++)
-        if (found & place_reasons[i].bit) join_reason(room, place_reasons[i].text);
+    for (unsigned k = 0; k < N_PLACE_REASONS; k++)
+        if (found >> k & 1) join_reason(room, place_reasons[k]);
     red_by_text(project, set, change, room);
     return *room ? room : NULL;
 }
@@ -188,9 +185,8 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
     const whit_change *first = NULL;
     for (size_t i = 0; i < whit_changes_count(set); i++) {
         whit_change *c = whit_changes_at(set, i);
-        char room[WHIT_REASON_BYTES];
-        snprintf(c->reason, sizeof c->reason, "%s", whit_or_empty(whit_light_red(project, set, c, room)));
-        c->has_links = strstr(c->reason, other_names) != NULL;
+        (void)whit_light_red(project, set, c, c->reason);
+        c->has_links = strstr(c->reason, place_reasons[OTHER_NAMES]) != NULL;
         c->place = whit_project_place(project, c->path);
         if (*c->reason && !first) first = c;
     }
@@ -233,8 +229,8 @@ bool whit_light_reasons(const whit_changes *set, char text[WHIT_LIGHT_REASONS_BY
 /* Returns whether a reason follows from the place now that a person was not shown. */
 static bool has_new_place(unsigned found, const char *shown)
 {
-    for (size_t i = 0; i < sizeof place_reasons / sizeof *place_reasons; i++)
-        if ((found & place_reasons[i].bit) && !strstr(shown, place_reasons[i].text)) return true;
+    for (unsigned k = 0; k < N_PLACE_REASONS; k++)
+        if ((found >> k & 1) && !strstr(shown, place_reasons[k])) return true;
     return false;
 }
 
