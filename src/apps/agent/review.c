@@ -411,11 +411,6 @@ static void add_alias(side *s, size_t begin, size_t n)
     whit_buf_append(&s->aliases, &span, sizeof span);
 }
 
-static bool is_word_byte(char c)
-{
-    return isalnum((uint8_t)c) || c == '_' || (uint8_t)c >= 0x80;
-}
-
 /* Adds as aliases the names that `import a as b` and `from a import b, c as d` bind, from offset `at` to the
  * statement's end. */
 static void add_imported(side *s, size_t at)
@@ -426,9 +421,9 @@ static void add_imported(side *s, size_t at)
         char c = s->text[at];
         depth += (c == '(') - (c == ')');
         if ((c == '\n' && depth <= 0 && !(at && s->text[at - 1] == '\\')) || c == ';') return;
-        if (!is_word_byte(c)) continue;
+        if (!whit_review_is_word(c)) continue;
         size_t n = 0;
-        while (at + n < s->n && is_word_byte(s->text[at + n])) n++;
+        while (at + n < s->n && whit_review_is_word(s->text[at + n])) n++;
         bool is_keyword = same_name(s->text + at, n, "import") || same_name(s->text + at, n, "as");
         if (binds && !is_keyword) add_alias(s, at, n);
         binds = binds || is_keyword;
@@ -582,16 +577,6 @@ static bool is_same(const side *before, const side *after)
     return before->n == after->n && memcmp(before->text, after->text, after->n) == 0;
 }
 
-/* Returns whether the file imports or includes `name`. */
-static bool imports_name(const side *s, const char *name, size_t n)
-{
-    for (size_t i = 0; i < s->parse.n_mentions; i++)
-        if (s->parse.mentions[i].imports && s->parse.mentions[i].n_name == n &&
-            memcmp(s->text + s->parse.mentions[i].name, name, n) == 0)
-            return true;
-    return false;
-}
-
 /* Returns a reason if the change adds an include of a file whose suffix is not that of C code, since such a file's
  * content was not reviewed as code. */
 static const char *find_included(const side *before, const side *after)
@@ -602,7 +587,7 @@ static const char *find_included(const side *before, const side *after)
         const char *name = after->text + m->name;
         /* <vector> and the like are system headers */
         const bool is_system = m->name && name[-1] == '<' && !memchr(name, '.', m->n_name);
-        if (!m->imports || is_system || imports_name(before, name, m->n_name)) continue;
+        if (!m->imports || is_system || whit_review_imports_name(&before->raw, name, m->n_name)) continue;
         snprintf(path, sizeof path, "%.*s", (int)m->n_name, name);
         if (m->n_name >= sizeof path || whit_review_language(path, "", 0) != WHIT_CODE_C)
             return "it includes a file that is not named as code";

@@ -2,8 +2,8 @@
  * The lists name what is harmless, so that a module that nobody thought of needs a review. */
 #include "agent/review_imports.h"
 
-#include "base/path.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/plain.h"
 #include "code/walk.h"
 
@@ -120,11 +120,6 @@ static bool is_listed(const char *name, const char *const *list, size_t n)
     return false;
 }
 
-static bool is_word_byte(char c)
-{
-    return isalnum((uint8_t)c) || c == '_' || (uint8_t)c >= 0x80;
-}
-
 /* Writes a reason that names a module. */
 static const char *tell_module(const char *begin, const char *name, const char *end, char room[WHIT_REASON_BYTES])
 {
@@ -237,7 +232,7 @@ static bool module_name(const whit_review_text *t, const whit_parse_mention *m, 
     if (!m->imports || m->n_dots) return false;
     for (uint32_t i = 0; i < m->n_name && n + 1 < MODULE_BYTES_MAX; i++) {
         const char c = t->text[m->name + i];
-        if (is_word_byte(c) || c == '.') name[n++] = c;
+        if (whit_review_is_word(c) || c == '.') name[n++] = c;
     }
     name[n] = 0;
     *n_first = strcspn(name, ".");
@@ -303,15 +298,6 @@ static const char *find_python(const whit_review_text *before, const whit_review
 
 /* ---- C --------------------------------------------------------------------------------------------- */
 
-static bool includes_header(const whit_review_text *t, const char *name, size_t n)
-{
-    for (size_t i = 0; i < t->parse->n_mentions; i++) {
-        const whit_parse_mention *m = &t->parse->mentions[i];
-        if (m->imports && m->n_name == n && memcmp(t->text + m->name, name, n) == 0) return true;
-    }
-    return false;
-}
-
 /* Lists the new headers of a text that are not known to be harmless. Returns false if there are too many, or if memory
  * runs out. */
 static bool list_headers(const whit_review_text *before, const whit_review_text *after, whit_buf *list)
@@ -322,7 +308,7 @@ static bool list_headers(const whit_review_text *before, const whit_review_text 
         struct wanted wanted = {.found = false};
         if (!m->imports) continue;
         if (++n_imports > IMPORTS_MAX) return false;
-        if (includes_header(before, after->text + m->name, m->n_name)) continue;
+        if (whit_review_imports_name(before, after->text + m->name, m->n_name)) continue;
         snprintf(wanted.name, sizeof wanted.name, "%.*s", (int)m->n_name, after->text + m->name);
         const bool is_whole = strlen(wanted.name) == m->n_name;
         if (is_whole && is_listed(wanted.name, c_headers, COUNT(c_headers))) continue;
@@ -382,8 +368,8 @@ static bool next_import(const whit_review_text *t, size_t *at, js_import *import
 {
     static const char *const words[] = {"require", "import", "from"};
     for (size_t n = 1; *at < t->n; *at += n, n = 1) {
-        if (!is_word_byte(t->text[*at])) continue;
-        while (*at + n < t->n && is_word_byte(t->text[*at + n])) n++;
+        if (!whit_review_is_word(t->text[*at])) continue;
+        while (*at + n < t->n && whit_review_is_word(t->text[*at + n])) n++;
         size_t i = 0, next = skip_space(t, *at + n);
         while (i < COUNT(words) && !(strlen(words[i]) == n && memcmp(t->text + *at, words[i], n) == 0)) i++;
         if (i == COUNT(words) || next >= t->n || (*at && t->text[*at - 1] == '.')) continue;

@@ -207,11 +207,6 @@ static const struct run_form {
     RUNS(NODE, "\"prepublish\""),
 };
 
-static bool is_word_byte(char c)
-{
-    return isalnum((uint8_t)c) || c == '_' || (uint8_t)c >= 0x80;
-}
-
 static bool stands_in(const char *text, size_t n, const char *form)
 {
     const size_t n_form = strlen(form);
@@ -219,8 +214,9 @@ static bool stands_in(const char *text, size_t n, const char *form)
         const char *found = memmem(text + at, n - at, form, n_form);
         if (!found) return false;
         at = (size_t)(found - text);
-        const bool begins = !is_word_byte(form[0]) || !at || !is_word_byte(text[at - 1]);
-        const bool ends = !is_word_byte(form[n_form - 1]) || at + n_form == n || !is_word_byte(text[at + n_form]);
+        const bool begins = !whit_review_is_word(form[0]) || !at || !whit_review_is_word(text[at - 1]);
+        const bool ends =
+            !whit_review_is_word(form[n_form - 1]) || at + n_form == n || !whit_review_is_word(text[at + n_form]);
         if (begins && ends) return true;
     }
     return false;

@@ -121,9 +121,13 @@ static const struct text_form c_texts[] = {{"##", "it pastes names together"},
                                            {"pragma init", "it may add code that runs without a call"},
                                            {"pragma fini", "it may add code that runs without a call"}};
 
-static bool is_word_byte(char c)
+bool whit_review_imports_name(const whit_review_text *t, const char *name, size_t n)
 {
-    return isalnum((uint8_t)c) || c == '_' || (uint8_t)c >= 0x80;
+    for (size_t i = 0; i < t->parse->n_mentions; i++) {
+        const whit_parse_mention *m = &t->parse->mentions[i];
+        if (m->imports && m->n_name == n && memcmp(t->text + m->name, name, n) == 0) return true;
+    }
+    return false;
 }
 
 static size_t count_text(const char *text, size_t n, const char *form)
@@ -149,7 +153,8 @@ static size_t word_end(const char *text, size_t n, size_t at, const char *word)
 {
     const size_t n_word = strlen(word);
     if (n - at < n_word || memcmp(text + at, word, n_word) != 0) return 0;
-    if ((at && is_word_byte(text[at - 1])) || (at + n_word < n && is_word_byte(text[at + n_word]))) return 0;
+    if ((at && whit_review_is_word(text[at - 1])) || (at + n_word < n && whit_review_is_word(text[at + n_word])))
+        return 0;
     return at + n_word;
 }
 
@@ -258,7 +263,8 @@ static bool is_encoded(const char *text, size_t n)
         word += 7;
         while (word < stop && (*word == ' ' || *word == '\t')) word++;
         size_t n_word = 0;
-        while (word + n_word < stop && (is_word_byte(word[n_word]) || word[n_word] == '-' || word[n_word] == '.'))
+        while (word + n_word < stop &&
+               (whit_review_is_word(word[n_word]) || word[n_word] == '-' || word[n_word] == '.'))
             n_word++;
         bool known = !n_word;
         for (size_t i = 0; !known && i < sizeof usual / sizeof *usual; i++)
@@ -293,7 +299,7 @@ static size_t count_lookups(const char *text, size_t n)
             count += end - at == ARGUMENT_BYTES_MAX;  /* it is not looked at */
             while (end > at && end[-1] == ')') end--; /* the end of the first argument */
             const char *begin = end;
-            while (begin > at && is_word_byte(begin[-1])) begin--;
+            while (begin > at && whit_review_is_word(begin[-1])) begin--;
             for (size_t i = 0; i < sizeof found / sizeof *found; i++)
                 count += (size_t)(end - begin) == strlen(found[i]) && memcmp(begin, found[i], strlen(found[i])) == 0;
         }

@@ -7,12 +7,23 @@
 #include "base/mem.h"
 #include "code/parse.h"
 
+#include <ctype.h>
+
 typedef struct whit_review_text {
     const char *path, *text;
     size_t n;
     whit_code_language language;
     const whit_parse *parse; /* the text's definitions and mentions */
 } whit_review_text;
+
+/* Returns whether a byte may be part of a name: a letter, a digit, '_', or a byte of a character beyond ASCII. */
+static inline bool whit_review_is_word(char c)
+{
+    return isalnum((uint8_t)c) || c == '_' || (uint8_t)c >= 0x80;
+}
+
+/* Returns whether the text imports or includes exactly this name. */
+bool whit_review_imports_name(const whit_review_text *t, const char *name, size_t n);
 
 /* Returns the language as which a file is reviewed: from its name, in upper or lower case, or from the interpreter in
  * its first line. It knows more names than the code graph. */
