@@ -3,6 +3,7 @@
 
 #include "agent/commits.h"
 #include "agent/folders.h"
+#include "agent/turns_frames.h"
 #include "base/exchange.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -22,59 +23,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_CHANGES   10000u
-#define FRAME_NAME    "turn"
-#define PENDING_BYTES ((size_t)1 << 20)
 /* name of the temporary file, in the folder of the file being written; one name suffices, because the journal is locked
  * by one process */
 #define BESIDE ".whit-turn~"
-
-/* ---- a frame: header; then for each change: record, path, text before, text after ------------- */
-
-enum { RECORD_BEGIN = 1, RECORD_END = 2, RECORD_HEAD = 3 };
-/* Where a frame's changes are: in the frame itself, or, for an undo or redo, in the frame of turn `of` (an undo swaps
- * their sides). */
-enum { CHANGES_HERE = 0, CHANGES_OF_TURN = 1 };
-
-typedef struct frame_head {
-    uint32_t record, kind, number, of;
-    int64_t time_s;
-    uint32_t n_changes, where;
-    char note[120];
-} frame_head;
-
-typedef struct frame_change {
-    uint32_t path_bytes;
-    uint32_t was; /* bit 0: the file existed before the turn; bit 1: has_links of whit_change */
-    uint32_t is;  /* bit 0: the file exists after the turn; bits 1 to 31: n_folders of whit_change */
-    uint32_t mode;
-    uint64_t before_bytes, after_bytes;
-} frame_change;
-
-struct whit_turns {
-    char *project, *path;
-    whit_ndf_log log;
-    whit_buf turns; /* whit_turn[] */
-    /* uint32_t[]: index of each turn's frame in the log; UINT32_MAX: not known until the log is read again */
-    whit_buf frames;
-    uint32_t recovered; /* number of the turn that was rolled back when the journal was opened; 0: none, or told */
-    whit_status commit; /* result of committing the last turn to git */
-    whit_error commit_error;
-};
 
 uint32_t whit_turns_count(const whit_turns *journal)
 {
     return (uint32_t)(journal->turns.size_bytes / sizeof(whit_turn));
 }
 
-static whit_turn *turn_at(const whit_turns *journal, uint32_t i)
-{
-    return WHIT_ITEMS(whit_turn, &journal->turns) + i;
-}
-
 const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 {
-    return turn_at(journal, i);
+    return whit_frame_turn(journal, i);
 }
 
 /* ---- files of the project ------------------------------------------------------------------- */
@@ -89,19 +49,6 @@ static void end_folders(whit_buf *made, bool has_failed)
         free(folders[i]);
     }
     whit_buf_free(made);
-}
-
-/* Counts the innermost folders of a change's path that do not exist. */
-static uint32_t count_new_folders(const char *project, const whit_change *change)
-{
-    char full[PATH_MAX];
-    uint32_t n = 0;
-    if (!change->is || snprintf(full, sizeof full, "%s/%s", project, change->path) >= (int)sizeof full) return 0;
-    for (char *slash; (slash = strrchr(full, '/')) && (size_t)(slash - full) > strlen(project); n++) {
-        *slash = 0;
-        if (whit_path_exists(full)) break;
-    }
-    return n;
 }
 
 /* Removes the folders that the turn of a change created for a file that is gone, the innermost first. A folder that is
@@ -323,173 +270,9 @@ static whit_status is_at_name(const whit_turns *journal, const whit_change *chan
                      change->path);
 }
 
-/* ---- frames in the log ---------------------------------------------------------------------- */
-
-/* Appends bytes to the current frame; small pieces are collected in `pending` before they are written. */
-static whit_status add_bytes(whit_turns *journal, whit_buf *pending, const void *data, size_t n, whit_error *error)
-{
-    if (pending->size_bytes + n > PENDING_BYTES) {
-        WHIT_TRY(whit_ndf_log_add(&journal->log, pending->data, pending->size_bytes, error));
-        pending->size_bytes = 0;
-    }
-    if (n > PENDING_BYTES) return whit_ndf_log_add(&journal->log, data, n, error);
-    return whit_buf_append(pending, data, n) ? WHIT_OK : whit_fail_memory(error, "a turn", n);
-}
-
-static whit_status add_change(whit_turns *journal, whit_buf *pending, const whit_change *c, whit_error *error)
-{
-    frame_change record = {.path_bytes = (uint32_t)strlen(c->path),
-                           .was = c->was | (uint32_t)c->has_links << 1,
-                           .is = c->is | count_new_folders(journal->project, c) << 1,
-                           .mode = c->mode,
-                           .before_bytes = c->before_bytes,
-                           .after_bytes = c->after_bytes};
-    WHIT_TRY(add_bytes(journal, pending, &record, sizeof record, error));
-    WHIT_TRY(add_bytes(journal, pending, c->path, record.path_bytes, error));
-    WHIT_TRY(add_bytes(journal, pending, c->before, c->before_bytes, error));
-    return add_bytes(journal, pending, c->after, c->after_bytes, error);
-}
-
-static whit_status append_frame(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n,
-                                whit_error *error)
-{
-    uint64_t size = sizeof *head;
-    whit_buf pending = {0};
-    for (size_t i = 0; i < n; i++)
-        size += sizeof(frame_change) + strlen(changes[i].path) + changes[i].before_bytes + changes[i].after_bytes;
-    whit_status status = whit_ndf_log_begin(&journal->log, WHIT_NDF_JOURNAL, FRAME_NAME, size, error);
-    if (status == WHIT_OK) status = add_bytes(journal, &pending, head, sizeof *head, error);
-    for (size_t i = 0; status == WHIT_OK && i < n; i++) status = add_change(journal, &pending, &changes[i], error);
-    if (status == WHIT_OK && pending.size_bytes)
-        status = whit_ndf_log_add(&journal->log, pending.data, pending.size_bytes, error);
-    whit_buf_free(&pending);
-    if (status == WHIT_OK) status = whit_ndf_log_commit(&journal->log, error);
-    if (status != WHIT_OK) whit_ndf_log_cancel(&journal->log);
-    return status;
-}
-
-/* Changes of a frame. Their texts point into `data`, their paths into `paths`, in which each path ends with a zero
- * byte. */
-typedef struct loaded {
-    frame_head head;
-    whit_buf data, paths, changes;
-} loaded;
-
-static void loaded_free(loaded *l)
-{
-    whit_buf_free(&l->data);
-    whit_buf_free(&l->paths);
-    whit_buf_free(&l->changes);
-}
-
-static whit_status bad_frame(const whit_turns *journal, uint32_t frame, whit_error *error)
-{
-    return whit_ndf_log_bad(&journal->log, frame, "its contents are not those of a turn", error);
-}
-
-static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
-{
-    size_t at = sizeof l->head, n_paths = 0;
-    const uint8_t *data = l->data.data;
-    if (l->head.n_changes > MAX_CHANGES) return bad_frame(journal, frame, error);
-    /* pass 0 sums the lengths, so that `paths` need not grow, and pointers into it stay valid, in pass 1 */
-    for (int pass = 0; pass < 2; pass++) {
-        at = sizeof l->head;
-        for (uint32_t i = 0; i < l->head.n_changes; i++) {
-            frame_change r;
-            if (!whit_in_bounds(at, sizeof r, l->data.size_bytes)) return bad_frame(journal, frame, error);
-            memcpy(&r, data + at, sizeof r);
-            at += sizeof r;
-            if (r.path_bytes >= PATH_MAX || !whit_in_bounds(at, r.path_bytes, l->data.size_bytes) ||
-                memchr(data + at, 0, r.path_bytes))
-                return bad_frame(journal, frame, error);
-            const char *path = (const char *)data + at;
-            at += r.path_bytes;
-            if (!whit_in_bounds(at, r.before_bytes, l->data.size_bytes)) return bad_frame(journal, frame, error);
-            const char *before = (const char *)data + at;
-            at += r.before_bytes;
-            if (!whit_in_bounds(at, r.after_bytes, l->data.size_bytes)) return bad_frame(journal, frame, error);
-            const char *after = (const char *)data + at;
-            at += r.after_bytes;
-            if (pass == 0) {
-                n_paths += r.path_bytes + 1;
-                continue;
-            }
-            whit_change change = {.path = WHIT_ITEMS(char, &l->paths) + l->paths.size_bytes,
-                                  .was = r.was & 1,
-                                  .has_links = r.was >> 1 & 1,
-                                  .is = r.is & 1,
-                                  .n_folders = r.is >> 1,
-                                  .mode = r.mode & 07777,
-                                  .before = before,
-                                  .before_bytes = r.before_bytes,
-                                  .after = after,
-                                  .after_bytes = r.after_bytes};
-            whit_buf_append(&l->paths, path, r.path_bytes);
-            whit_buf_append(&l->paths, "", 1);
-            whit_buf_append(&l->changes, &change, sizeof change);
-        }
-        if (pass == 0 && !whit_buf_reserve(&l->paths, n_paths + 1))
-            return whit_fail_memory(error, "the list of paths", n_paths);
-    }
-    if (at != l->data.size_bytes) return bad_frame(journal, frame, error);
-    return l->changes.failed ? whit_fail_memory(error, "a turn", l->data.size_bytes) : WHIT_OK;
-}
-
-static void swap_sides(whit_change *c)
-{
-    whit_change old = *c;
-    c->was = old.is;
-    c->is = old.was;
-    c->before = old.after;
-    c->before_bytes = old.after_bytes;
-    c->after = old.before;
-    c->after_bytes = old.before_bytes;
-}
-
-/* Returns the frame of the turn with this number if it is a write, or UINT32_MAX. */
-static uint32_t frame_of(const whit_turns *journal, uint32_t number)
-{
-    for (uint32_t i = 0; i < whit_turns_count(journal); i++)
-        if (turn_at(journal, i)->number == number && turn_at(journal, i)->kind == WHIT_TURN_WRITE)
-            return (WHIT_ITEMS(const uint32_t, &journal->frames))[i];
-    return UINT32_MAX;
-}
-
-static whit_status load_turn(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error);
-
-static whit_status load_of(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
-{
-    frame_head head = l->head;
-    uint32_t other = frame_of(journal, head.of);
-    if (other >= frame) return bad_frame(journal, frame, error);
-    WHIT_TRY(load_turn(journal, other, true, l, error));
-    if (l->head.n_changes != head.n_changes || l->head.where != CHANGES_HERE) return bad_frame(journal, frame, error);
-    l->head = head;
-    whit_change *changes = WHIT_ITEMS(whit_change, &l->changes);
-    for (uint32_t i = 0; head.kind == WHIT_TURN_UNDO && i < head.n_changes; i++) swap_sides(&changes[i]);
-    return WHIT_OK;
-}
-
-static whit_status load_turn(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error)
-{
-    uint64_t offset, size;
-    *l = (loaded){0};
-    WHIT_TRY(whit_ndf_log_data(&journal->log, frame, &offset, &size, error));
-    if (size < sizeof l->head) return bad_frame(journal, frame, error);
-    WHIT_TRY(whit_ndf_log_read(&journal->log, offset, &l->head, sizeof l->head, error));
-    if (!whole) return WHIT_OK;
-    WHIT_TRY(whit_ndf_log_check(&journal->log, frame, error));
-    if (l->head.where == CHANGES_OF_TURN && l->head.kind != WHIT_TURN_WRITE)
-        return size == sizeof l->head ? load_of(journal, frame, l, error) : bad_frame(journal, frame, error);
-    if (!whit_buf_append_zeros(&l->data, size)) return whit_fail_memory(error, "a turn", size);
-    WHIT_TRY(whit_ndf_log_read(&journal->log, offset, l->data.data, size, error));
-    return split_frame(journal, frame, l, error);
-}
-
 /* ---- opening the journal -------------------------------------------------------------------- */
 
-static whit_status remember(whit_turns *journal, const frame_head *head, uint32_t frame, size_t n_bytes,
+static whit_status remember(whit_turns *journal, const whit_frame_head *head, uint32_t frame, size_t n_bytes,
                             whit_error *error)
 {
     whit_turn turn = {.number = head->number,
@@ -503,9 +286,9 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
     turn.note[whit_utf8_valid_bytes((const uint8_t *)turn.note, strlen(turn.note))] = 0;
     uint32_t n = whit_turns_count(journal);
     for (uint32_t i = 0; i < n; i++) /* the last undo or redo of a turn determines whether it is undone */
-        if (turn.kind != WHIT_TURN_WRITE && turn_at(journal, i)->number == turn.of) {
-            turn_at(journal, i)->undone = turn.kind == WHIT_TURN_UNDO;
-            turn.n_bytes = turn_at(journal, i)->n_bytes;
+        if (turn.kind != WHIT_TURN_WRITE && whit_frame_turn(journal, i)->number == turn.of) {
+            whit_frame_turn(journal, i)->undone = turn.kind == WHIT_TURN_UNDO;
+            turn.n_bytes = whit_frame_turn(journal, i)->n_bytes;
         }
     if (!whit_buf_append(&journal->turns, &turn, sizeof turn) ||
         !whit_buf_append(&journal->frames, &frame, sizeof frame))
@@ -535,8 +318,8 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
  * one first. It may be a mixture, whose complete copy has the name of the temporary files of its folder. */
 static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *error)
 {
-    loaded l;
-    whit_status status = load_turn(journal, frame, true, &l, error);
+    whit_frame l;
+    whit_status status = whit_frame_load(journal, frame, true, &l, error);
     const whit_change *changes = WHIT_ITEMS(const whit_change, &l.changes);
     for (uint32_t i = l.head.n_changes; status == WHIT_OK && i-- > 0;) status = take_back(journal, &changes[i], error);
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
@@ -548,27 +331,27 @@ static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *er
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++)
         if (!changes[i].was) remove_folders(journal, &changes[i]);
     if (status == WHIT_OK) status = flush_files(journal, changes, l.head.n_changes, error);
-    frame_head end = {.record = RECORD_END, .number = 0};
-    if (status == WHIT_OK) status = append_frame(journal, &end, NULL, 0, error);
-    loaded_free(&l);
+    whit_frame_head end = {.record = WHIT_FRAME_END, .number = 0};
+    if (status == WHIT_OK) status = whit_frame_append(journal, &end, NULL, 0, error);
+    whit_frame_free(&l);
     return status;
 }
 
 static whit_status read_turns(whit_turns *journal, uint32_t *recovered, whit_error *error)
 {
     uint32_t open_frame = 0;
-    frame_head open = {0};
+    whit_frame_head open = {0};
     uint64_t open_bytes = 0;
     for (uint32_t i = 0; i < journal->log.chain.n_frames; i++) {
         const whit_ndf_frame *frame = whit_ndf_log_frame(&journal->log, i);
-        loaded l;
+        whit_frame l;
         if (frame->type != WHIT_NDF_JOURNAL) continue;
-        WHIT_TRY(load_turn(journal, i, false, &l, error));
-        if (l.head.record == RECORD_BEGIN) {
+        WHIT_TRY(whit_frame_load(journal, i, false, &l, error));
+        if (l.head.record == WHIT_FRAME_BEGIN) {
             open = l.head;
             open_frame = i;
             open_bytes = frame->payload_bytes;
-        } else if (l.head.record == RECORD_END && open.number) {
+        } else if (l.head.record == WHIT_FRAME_END && open.number) {
             if (l.head.number == open.number) WHIT_TRY(remember(journal, &open, open_frame, open_bytes, error));
             open.number = 0;
         }
@@ -579,10 +362,10 @@ static whit_status read_turns(whit_turns *journal, uint32_t *recovered, whit_err
 
 static whit_status open_log(whit_turns *journal, whit_error *error)
 {
-    frame_head head = {.record = RECORD_HEAD};
+    whit_frame_head head = {.record = WHIT_FRAME_HEAD};
     if (!whit_path_exists(journal->path)) {
         whit_status status =
-            whit_ndf_create_loose(journal->path, WHIT_NDF_JOURNAL, FRAME_NAME, &head, sizeof head, NULL, error);
+            whit_ndf_create_loose(journal->path, WHIT_NDF_JOURNAL, WHIT_FRAME_NAME, &head, sizeof head, NULL, error);
         if (status != WHIT_OK && !whit_path_exists(journal->path)) return status;
     }
     return whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_SOON, NULL, &journal->log, error);
@@ -650,7 +433,7 @@ static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *e
 /* ---- writing, undoing and redoing turns ----------------------------------------------------- */
 
 /* Commits a written turn to git. A failed git commit is reported but does not fail the turn. */
-static void commit_turn(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n)
+static void commit_turn(whit_turns *journal, const whit_frame_head *head, const whit_change *changes, size_t n)
 {
     char message[220];
     bool made;
@@ -677,24 +460,24 @@ static whit_status need_before(const whit_turns *journal, const whit_change *cha
     return same ? WHIT_OK : has_changed(change, of, error);
 }
 
-static whit_status write_turn(whit_turns *journal, frame_head head, const whit_change *changes, size_t n,
+static whit_status write_turn(whit_turns *journal, whit_frame_head head, const whit_change *changes, size_t n,
                               whit_error *error)
 {
     size_t done = 0, n_bytes = 0;
-    if (!n || n > MAX_CHANGES)
+    if (!n || n > WHIT_FRAME_CHANGES_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a change of %zu files at once is not possible, only of 1 to %u",
-                         n, MAX_CHANGES);
+                         n, WHIT_FRAME_CHANGES_MAX);
     for (size_t i = 0; i < n; i++) {
         WHIT_TRY(need_before(journal, &changes[i], head.of, error));
         n_bytes += changes[i].before_bytes + changes[i].after_bytes;
     }
     uint32_t n_turns = whit_turns_count(journal);
-    head.record = RECORD_BEGIN;
-    head.number = n_turns ? turn_at(journal, n_turns - 1)->number + 1 : 1;
+    head.record = WHIT_FRAME_BEGIN;
+    head.number = n_turns ? whit_frame_turn(journal, n_turns - 1)->number + 1 : 1;
     head.n_changes = (uint32_t)n;
     head.time_s = (int64_t)time(NULL);
-    head.where = head.of ? CHANGES_OF_TURN : CHANGES_HERE;
-    WHIT_TRY(append_frame(journal, &head, changes, head.of ? 0 : n, error));
+    head.where = head.of ? WHIT_FRAME_OTHER : WHIT_FRAME_OWN;
+    WHIT_TRY(whit_frame_append(journal, &head, changes, head.of ? 0 : n, error));
     whit_buf made = {0};
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && done < n) {
@@ -710,7 +493,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     if (status == WHIT_OK) status = flush_files(journal, changes, n, error);
     char first[200] = "";
     if (status != WHIT_OK && error) snprintf(first, sizeof first, "%.199s", error->message);
-    frame_head end = {.record = RECORD_END, .number = status == WHIT_OK ? head.number : 0};
+    whit_frame_head end = {.record = WHIT_FRAME_END, .number = status == WHIT_OK ? head.number : 0};
     whit_error inner, why = {.status = WHIT_OK};
     while (status != WHIT_OK && done-- > 0)
         if (take_back(journal, &changes[done], &inner) != WHIT_OK) why = inner;
@@ -721,7 +504,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
                          "restored when the project is opened next",
                          first, why.message);
     if (status != WHIT_OK) (void)flush_files(journal, changes, n, &inner);
-    whit_status ended = append_frame(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
+    whit_status ended = whit_frame_append(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
     if (status == WHIT_OK) status = ended;
     if (status == WHIT_OK) status = remember(journal, &head, UINT32_MAX, n_bytes, error);
     if (status == WHIT_OK) commit_turn(journal, &head, changes, n);
@@ -731,7 +514,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error)
 {
-    frame_head head = {.kind = WHIT_TURN_WRITE};
+    whit_frame_head head = {.kind = WHIT_TURN_WRITE};
     /* The caller has not seen the files that the rollback of the interrupted turn has just restored. */
     if (journal->recovered) {
         const uint32_t recovered = journal->recovered;
@@ -752,9 +535,9 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
 static uint32_t undone_last(const whit_turns *journal)
 {
     for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
-        const whit_turn *undo = turn_at(journal, i);
+        const whit_turn *undo = whit_frame_turn(journal, i);
         for (uint32_t k = 0; undo->kind == WHIT_TURN_UNDO && k < i; k++) {
-            const whit_turn *turn = turn_at(journal, k);
+            const whit_turn *turn = whit_frame_turn(journal, k);
             if (turn->number == undo->of && turn->kind == WHIT_TURN_WRITE && turn->undone) return turn->number;
         }
     }
@@ -768,7 +551,7 @@ static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, 
     const char *verb = undo ? "undone" : "redone";
     if (!undo && !*number) *number = undone_last(journal);
     for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
-        const whit_turn *turn = turn_at(journal, i);
+        const whit_turn *turn = whit_frame_turn(journal, i);
         if (*number ? turn->number != *number : turn->kind != WHIT_TURN_WRITE || turn->undone == undo) continue;
         if (turn->kind != WHIT_TURN_WRITE)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "turn %u is itself an undo or redo, of turn %u", turn->number,
@@ -788,22 +571,22 @@ static whit_status turn_back(whit_turns *journal, bool undo, uint32_t *number, b
                              void *user, whit_error *error)
 {
     uint32_t index = 0;
-    loaded l;
+    whit_frame l;
     WHIT_TRY(pick(journal, undo, number, &index, error));
     WHIT_TRY(read_again(journal, index, error));
     uint32_t frame = (WHIT_ITEMS(const uint32_t, &journal->frames))[index];
-    whit_status status = load_turn(journal, frame, true, &l, error);
+    whit_status status = whit_frame_load(journal, frame, true, &l, error);
     whit_change *changes = WHIT_ITEMS(whit_change, &l.changes);
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++)
         status = is_at_name(journal, &changes[i], error);
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
-        if (undo) swap_sides(&changes[i]);
+        if (undo) whit_frame_swap(&changes[i]);
         changes[i].place = whit_project_place(journal->project, changes[i].path);
         if (on_change) on_change(user, &changes[i]);
     }
-    frame_head head = {.kind = undo ? WHIT_TURN_UNDO : WHIT_TURN_REDO, .of = *number};
+    whit_frame_head head = {.kind = undo ? WHIT_TURN_UNDO : WHIT_TURN_REDO, .of = *number};
     if (status == WHIT_OK && !preview) status = write_turn(journal, head, changes, l.head.n_changes, error);
-    loaded_free(&l);
+    whit_frame_free(&l);
     return status;
 }
 
