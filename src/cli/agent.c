@@ -254,8 +254,9 @@ static int apply_patch(cli_call *call, const char *project)
     if (call->n_operands < 2) return cli_fail(call, CLI_USAGE, "no patch given: whit agent apply FILE (- is stdin)");
     status = cli_read_text(call, call->operands[1], &text);
     if (status != CLI_OK) return status;
-    const uint32_t recovered = values->preview ? 0 : whit_turns_recover(project, values->state);
-    if (recovered) cli_note(WHIT_TURNS_RECOVERED, recovered);
+    const uint32_t number =
+        (values->preview ? whit_turns_find_interrupted : whit_turns_recover)(project, values->state);
+    if (number) cli_note(values->preview ? WHIT_TURNS_INTERRUPTED : WHIT_TURNS_RECOVERED, number);
     if (whit_patch_parse(text.data, text.size_bytes, &patch, &error) != WHIT_OK ||
         whit_changes_patch(&set, project, &patch, values->file, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
@@ -279,12 +280,19 @@ static void print_turn(cli_call *call, const whit_turn *t, const char *when)
     whit_buf_free(&note);
 }
 
+static json_t *pack_turn(const whit_turn *t, const char *kind)
+{
+    return json_pack("{s:i, s:s, s:i, s:b, s:i, s:I, s:s}", "turn", (int)t->number, "kind", kind, "of", (int)t->of,
+                     "undone", t->undone, "files", (int)t->n_changes, "time", (json_int_t)t->time_s, "note", t->note);
+}
+
 static int list_turns(cli_call *call, const whit_turns *journal)
 {
     const struct agent_values *values = call->values;
     static const char *const kinds[] = {"", "write", "undo", "redo"};
+    const whit_turn *interrupted = whit_turns_interrupted(journal);
     json_t *all = values->json ? json_array() : NULL;
-    if (!values->json && !whit_turns_count(journal))
+    if (!values->json && !whit_turns_count(journal) && !interrupted)
         cli_note("there are no turns yet: the agent has written nothing in this project");
     for (uint32_t i = 0; i < whit_turns_count(journal); i++) {
         const whit_turn *t = whit_turns_at(journal, i);
@@ -294,33 +302,139 @@ static int list_turns(cli_call *call, const whit_turns *journal)
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", localtime_r(&seconds, &local));
         const char *kind = kinds[t->kind <= WHIT_TURN_REDO ? t->kind : 0];
         if (values->json)
-            json_array_append_new(all,
-                                  json_pack("{s:i, s:s, s:i, s:b, s:i, s:I, s:s}", "turn", (int)t->number, "kind", kind,
-                                            "of", (int)t->of, "undone", t->undone, "files", (int)t->n_changes, "time",
-                                            (json_int_t)t->time_s, "note", t->note));
+            json_array_append_new(all, pack_turn(t, kind));
         else if (t->of)
             cli_print(call, "%4u  %s  %s of turn %u, %u file%s\n", t->number, when, kind, t->of, t->n_changes,
                       whit_plural(t->n_changes));
         else
             print_turn(call, t, when);
     }
+    if (all && interrupted) json_array_append_new(all, pack_turn(interrupted, "interrupted"));
     if (all) cli_print_json(call, all);
     return CLI_OK;
 }
 
-static void show_change(void *user, const whit_change *change)
+/* Differences in the form for display: by which an interrupted turn is taken back, and that a turn makes. */
+struct shown_turns {
+    whit_buf back, diff;
+    whit_buf *out; /* the difference to which changes are added */
+    whit_status status;
+    whit_error *error;
+    bool is_forward; /* the changes of an undo are shown as their turn made them */
+};
+
+static void add_shown(void *user, const whit_change *change)
 {
-    whit_error error;
-    cli_call *call = user;
-    if (!((const struct agent_values *)call->values)->json) (void)cli_agent_show(call, change, &error);
+    struct shown_turns *shown = user;
+    whit_change c = *change;
+    if (shown->is_forward) whit_change_turn_round(&c);
+    if (shown->status == WHIT_OK) shown->status = whit_change_show(&c, shown->out, shown->error);
 }
 
-int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which)
+static void shown_free(struct shown_turns *shown)
+{
+    whit_buf_free(&shown->back);
+    whit_buf_free(&shown->diff);
+}
+
+static json_t *json_of(const whit_buf *text)
+{
+    return json_stringn(text->size_bytes ? whit_chars(text) : "", text->size_bytes);
+}
+
+/* Shows what the next call that may write does first: it takes an interrupted turn back. */
+static whit_status show_interrupted(cli_call *call, const whit_turns *journal, struct shown_turns *shown,
+                                    whit_error *error)
 {
     const struct agent_values *values = call->values;
+    const whit_turn *interrupted = whit_turns_interrupted(journal);
+    if (!interrupted) return WHIT_OK;
+    shown->out = &shown->back;
+    shown->error = error;
+    WHIT_TRY(whit_turns_show_interrupted(journal, add_shown, shown, error));
+    WHIT_TRY(shown->status);
+    cli_note(WHIT_TURNS_INTERRUPTED, interrupted->number);
+    if (shown->back.size_bytes && !values->json)
+        cli_agent_write_diff(call, whit_chars(&shown->back), shown->back.size_bytes);
+    return WHIT_OK;
+}
+
+/* Shows an undo or redo, which is not made. With --json prints an object with the differences. */
+static whit_status show_turn(cli_call *call, whit_turns *journal, bool undo, uint32_t *number,
+                             struct shown_turns *shown, whit_error *error)
+{
+    const struct agent_values *values = call->values;
+    const whit_turn *interrupted = whit_turns_interrupted(journal);
+    shown->out = &shown->diff;
+    shown->error = error;
+    WHIT_TRY((undo ? whit_turns_undo : whit_turns_redo)(journal, number, true, add_shown, shown, error));
+    WHIT_TRY(shown->status);
+    if (values->json) {
+        json_t *all = json_pack("{s:I, s:s, s:b, s:o}", "turn", (json_int_t)*number, "kind", undo ? "undo" : "redo",
+                                "preview", values->preview, "difference", json_of(&shown->diff));
+        if (interrupted)
+            json_object_set_new(
+                all, "interrupted",
+                json_pack("{s:I, s:o}", "turn", (json_int_t)interrupted->number, "difference", json_of(&shown->back)));
+        cli_print_json(call, all);
+    } else if (shown->diff.size_bytes) {
+        cli_agent_write_diff(call, whit_chars(&shown->diff), shown->diff.size_bytes);
+    }
+    return WHIT_OK;
+}
+
+/* Lists turns, or shows an undo or redo (`what`), and writes nothing. With `reason` asks whether it may be made, and
+ * sets *is_agreed to the answer. */
+static int look_at_turns(cli_call *call, const char *project, const char *what, uint32_t *number, const char *reason,
+                         bool *is_agreed)
+{
+    const struct agent_values *values = call->values;
+    struct shown_turns shown = {0};
     whit_turns *journal;
     whit_error error;
-    uint32_t recovered, number = 0;
+    whit_status status = whit_turns_look(project, values->state, &journal, &error);
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
+    status = show_interrupted(call, journal, &shown, &error);
+    if (status == WHIT_OK && strcmp(what, "log") == 0)
+        list_turns(call, journal);
+    else if (status == WHIT_OK)
+        status = show_turn(call, journal, strcmp(what, "undo") == 0, number, &shown, &error);
+    whit_turns_close(journal);
+    if (status == WHIT_OK && reason) {
+        whit_buf_append(&shown.back, shown.diff.data, shown.diff.size_bytes);
+        *is_agreed = !shown.back.failed && cli_agent_agreed(call, &shown.back, reason, 0, NULL);
+    }
+    shown_free(&shown);
+    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
+/* Undoes or redoes a turn, which is shown first unless it was shown already. */
+static int turn_back(cli_call *call, const char *project, bool undo, uint32_t *number, bool is_shown)
+{
+    const struct agent_values *values = call->values;
+    struct shown_turns shown = {0};
+    whit_turns *journal;
+    whit_error error;
+    uint32_t recovered;
+    if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    if (recovered) cli_note(WHIT_TURNS_RECOVERED, recovered);
+    whit_status status = is_shown ? WHIT_OK : show_turn(call, journal, undo, number, &shown, &error);
+    cli_flush(call);
+    if (status == WHIT_OK)
+        status = (undo ? whit_turns_undo : whit_turns_redo)(journal, number, false, NULL, NULL, &error);
+    whit_turns_close(journal);
+    shown_free(&shown);
+    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
+int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which, const char *reason)
+{
+    const struct agent_values *values = call->values;
+    const bool lists = strcmp(what, "log") == 0, undo = strcmp(what, "undo") == 0, writes = !lists && !values->preview;
+    bool is_agreed = true;
+    uint32_t number = 0;
+    int status = CLI_OK;
     if (which) {
         char *end;
         unsigned long n = strtoul(which, &end, 10);
@@ -329,41 +443,26 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
                             which);
         number = (uint32_t)n;
     }
-    if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
-        return cli_fail_error(call, &error);
-    if (recovered) cli_note(WHIT_TURNS_RECOVERED, recovered);
-    int status = CLI_OK;
-    bool undo = strcmp(what, "undo") == 0;
-    if (strcmp(what, "log") == 0)
-        status = list_turns(call, journal);
-    else if ((undo ? whit_turns_undo : whit_turns_redo)(journal, &number, values->preview, show_change, call, &error))
-        status = cli_fail_error(call, &error);
-    else {
-        const char *when = values->preview ? "to be " : "";
-        cli_note("turn %u is %s%s", number, when, undo ? "undone" : "redone");
-    }
-    whit_turns_close(journal);
+    if (!writes || reason) status = look_at_turns(call, project, what, &number, reason, &is_agreed);
+    if (status == CLI_OK && writes && is_agreed) status = turn_back(call, project, undo, &number, reason != NULL);
+    if (status == CLI_OK && !lists && is_agreed)
+        cli_note("turn %u is %s%s", number, writes ? "" : "to be ", undo ? "undone" : "redone");
     return status;
-}
-
-static void show_forward(void *user, const whit_change *change)
-{
-    whit_change forward = *change;
-    whit_change_turn_round(&forward);
-    show_change(user, &forward);
 }
 
 int cli_agent_latest(cli_call *call, const char *project)
 {
     const struct agent_values *values = call->values;
+    struct shown_turns shown = {.is_forward = true};
     whit_turns *journal;
     whit_error error;
-    uint32_t recovered, number = 0;
-    if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
-        return cli_fail_error(call, &error);
-    if (recovered) cli_note(WHIT_TURNS_RECOVERED, recovered);
-    whit_status status = whit_turns_undo(journal, &number, true, show_forward, call, &error);
+    uint32_t number = 0;
+    whit_status status = whit_turns_look(project, values->state, &journal, &error);
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
+    status = show_interrupted(call, journal, &shown, &error);
+    if (status == WHIT_OK) status = show_turn(call, journal, true, &number, &shown, &error);
     if (status == WHIT_OK) cli_note("turn %u; /undo takes it back", number);
+    shown_free(&shown);
     whit_turns_close(journal);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
@@ -421,7 +520,7 @@ static int run_agent(cli_call *call)
     const char *what = call->operands[0], *which = call->n_operands > 1 ? call->operands[1] : NULL;
     if (call->n_operands <= 2 && strcmp(what, "apply") == 0) return apply_patch(call, project);
     if (call->n_operands <= 2 && (strcmp(what, "undo") == 0 || strcmp(what, "redo") == 0 || strcmp(what, "log") == 0))
-        return cli_agent_turns(call, project, what, which);
+        return cli_agent_turns(call, project, what, which, NULL);
     if (!join_task(call, &task)) {
         whit_buf_free(&task);
         return cli_fail(call, CLI_USAGE, "'%s' is not apply, undo, redo or log (a task of one word: -p %s)", what,
@@ -449,7 +548,7 @@ const cli_verb cli_agent_verb = {
     "hunk's only place (exactly, else but for blanks, indentation or typographic characters), shows the exact "
     "difference and asks. What is agreed to is written as one turn, all files or none. undo takes the latest turn "
     "back, redo makes the one again that was undone last, or both the one that is named, unless a file has changed "
-    "since; log lists the turns. A turn that was cut off by a crash is undone at the next call.\n"
+    "since; log lists the turns. A turn that was cut off by a crash is undone at the next call that may write.\n"
     "  whit agent 'rename the option'\n"
     "  whit agent 'rename the option' --url http://127.0.0.1:8080/v1\n"
     "  whit agent -j 4 tasks.txt\n"

@@ -47,8 +47,9 @@ bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason,
 /* Prints the latest turn that can be undone as a diff. Returns an exit status. */
 int cli_agent_latest(cli_call *call, const char *project);
 /* Runs a command for turns: "undo", "redo" (with --preview they only show the changes) or "log". which: the number of
- * the turn to undo or redo; NULL: the latest one for which this is possible. Returns an exit status. */
-int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
+ * the turn to undo or redo; NULL: the latest one for which this is possible. reason: why the person is asked, after the
+ * turn was shown; NULL: no question. Returns an exit status. */
+int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which, const char *reason);
 /* Lets the user edit staged changes in $VISUAL, $EDITOR or whit edit, except deleted files and texts that an editor has
  * open. If the editor fails, says so and keeps the changes. Errors: io, memory. */
 struct whit_changes;

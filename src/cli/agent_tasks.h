@@ -36,6 +36,7 @@ struct cli_tasks {
     whit_buf why;        /* the user's words about the last refusal */
     whit_buf shown;      /* diffs since the last question, which the terminal of the next one may not have shown */
     whit_buf attached;   /* texts that are appended to the next task */
+    const char *pasted;  /* the command that runs, if the user may not have typed it; else NULL */
     char *name;          /* model chosen by /model; NULL: the model of the options is used */
     char kept[PATH_MAX]; /* path of the conversation's file */
     int kept_lock;       /* descriptor that locks the file `kept`; -1: not locked */

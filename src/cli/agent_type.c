@@ -105,14 +105,19 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     cli_note("%s; its output is added to the next task (/clear drops it)", how);
 }
 
-/* Returns whether a line that runs a command or changes files may do so. A line that the user has not typed may belong
- * to a pasted text, so the user is asked, and the lines that wait after it are discarded. */
-static bool may_do(bool is_typed, const char *line)
+/* Writes why a line that runs a command or changes files is asked about: a line that the user has not typed may belong
+ * to a pasted text. The lines that wait after it are discarded by the question. The result is false if the line is too
+ * long to be asked about. */
+static bool name_pasted(const char *line, whit_buf *reason)
+{
+    return whit_tool_reason(reason, "this line may have been pasted: ", line);
+}
+
+/* Returns whether a line of shell may be run. */
+static bool may_run(bool is_typed, const char *line)
 {
     whit_buf reason = {0};
-    const bool is_agreed = is_typed ||
-        (whit_tool_reason(&reason, "this line may have been pasted: ", line) &&
-         whit_light_agreed(whit_chars(&reason), 0, NULL));
+    const bool is_agreed = is_typed || (name_pasted(line, &reason) && whit_light_agreed(whit_chars(&reason), 0, NULL));
     whit_buf_free(&reason);
     return is_agreed;
 }
@@ -287,22 +292,30 @@ static int do_plan(struct cli_tasks *t, const char *task)
     return CLI_OK;
 }
 
+/* Undoes or redoes a turn; with t->pasted it is shown, and the user is asked. */
+static int turn_back(struct cli_tasks *t, const char *what, const char *which)
+{
+    whit_buf reason = {0};
+    if (!t->pasted || name_pasted(t->pasted, &reason))
+        (void)cli_agent_turns(t->call, t->project, what, *which ? which : NULL, t->pasted ? whit_chars(&reason) : NULL);
+    whit_buf_free(&reason);
+    return CLI_OK;
+}
+
 static int do_undo(struct cli_tasks *t, const char *which)
 {
-    (void)cli_agent_turns(t->call, t->project, "undo", *which ? which : NULL);
-    return CLI_OK;
+    return turn_back(t, "undo", which);
 }
 
 static int do_redo(struct cli_tasks *t, const char *which)
 {
-    (void)cli_agent_turns(t->call, t->project, "redo", *which ? which : NULL);
-    return CLI_OK;
+    return turn_back(t, "redo", which);
 }
 
 static int do_log(struct cli_tasks *t, const char *nothing)
 {
     (void)nothing;
-    (void)cli_agent_turns(t->call, t->project, "log", NULL);
+    (void)cli_agent_turns(t->call, t->project, "log", NULL, NULL);
     return CLI_OK;
 }
 
@@ -368,15 +381,14 @@ static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool is_ty
     const char *argument = line + n_name + strspn(line + n_name, " \t");
     while (i < N_COMMANDS && !(strlen(commands[i].name) == n_name && strncmp(commands[i].name, line, n_name) == 0)) i++;
     if (i < N_COMMANDS && (commands[i].run || !*argument)) {
-        const bool changes_files = commands[i].run == do_undo || commands[i].run == do_redo;
-        if (changes_files && is_person && !may_do(is_typed, line)) return CLI_OK;
+        t->pasted = is_person && !is_typed ? line : NULL;
         *over = !commands[i].run;
         return *over ? CLI_OK : commands[i].run(t, argument);
     }
     if (*line == '!' && !is_person)
         return cli_fail(t->call, CLI_USAGE,
                         "!COMMAND works at a terminal only: other input gives tasks and runs no commands");
-    if (*line == '!') return may_do(is_typed, line) ? run_line(t, line + 1) : CLI_OK;
+    if (*line == '!') return may_run(is_typed, line) ? run_line(t, line + 1) : CLI_OK;
     if (*line == '/') {
         char hint[120];
         line[n_name] = 0;

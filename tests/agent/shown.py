@@ -400,6 +400,60 @@ for kind in ("task", "apply"):
     wanted(status == 0 and -1 < seen.find("turn 1 had been interrupted") < seen.find("+c") and read("a.txt") == b"a\n" and
            read("c.txt") == b"c\n", f"an interrupted turn ({kind}): {seen}")
 
+# A preview writes nothing, neither to the project nor to the journal: it shows what the next call takes back.
+def everything():
+    return {name: (os.lstat(name).st_mtime_ns, os.lstat(name).st_ino, open(name, "rb").read()) for name in
+            glob.glob("p/**", recursive=True) + glob.glob("state/**", recursive=True) if os.path.isfile(name)}
+
+
+def agent(*words, stdin=""):
+    return subprocess.run([WHIT, "agent", *words, "--project", "p"], env=environment(), input=stdin, capture_output=True, text=True,
+                          start_new_session=True)
+
+
+def patch(name, lines):
+    open("turn.patch", "w").write(f"*** Begin Patch\n*** {'Update' if '-' in lines else 'Add'} File: {name}\n{lines}*** End Patch\n")
+    done = agent("apply", "turn.patch", "--yes")
+    wanted(done.returncode == 0, f"a turn: {done}")
+
+
+project({"a.txt": b"a\n"})
+done = agent("undo", "--preview")
+wanted(done.returncode != 0 and "there is no turn" in done.stderr and not os.path.exists("state"), f"a preview creates a folder: {done}")
+patch("c.txt", "+c\n")
+agent("undo")
+patch("b.txt", "+b\n")
+patch("a.txt", "@@\n-a\n+z\n")
+journal = glob.glob("state/whit/agent-*.ndf")[0]
+os.truncate(journal, os.path.getsize(journal) - 1)
+before = everything()
+for words, shown in ((("undo", "--preview"), "-b"), (("redo", "--preview"), "+c"), (("log",), "   1  "), (("apply", "c.patch", "--preview"), "+c")):
+    done = agent(*words)
+    wanted(done.returncode == 0 and "turn 4 was interrupted; the next call" in done.stderr and shown in done.stdout and everything() == before,
+           f"a preview after a crash: {words}: {done}")
+    wanted(words[0] == "apply" or "-z\n+a\n" in done.stdout, f"what is taken back: {words}: {done}")
+done = agent("undo", "--preview", "--json")
+told = json.loads(done.stdout)
+wanted(told["turn"] == 3 and told["preview"] and "-b" in told["difference"] and told["interrupted"]["turn"] == 4 and
+       "-z\n+a\n" in told["interrupted"]["difference"] and everything() == before, f"a preview as JSON: {told}")
+told = json.loads(agent("log", "--json").stdout)
+wanted([turn["kind"] for turn in told] == ["write", "undo", "write", "interrupted"] and everything() == before, f"the log as JSON: {told}")
+done = agent("undo", "--json")
+told = json.loads(done.stdout)
+wanted("turn 4 had been interrupted" in done.stderr and told["turn"] == 3 and told["kind"] == "undo" and not told["preview"] and
+       "--- a/b.txt\n+++ /dev/null" in told["difference"] and read("a.txt") == b"a\n" and not os.path.exists("p/b.txt"), f"undo --json: {done}")
+
+# A pasted /undo is shown before it is asked about, at the terminal also if stdout has JSON.
+for more in ((), ("--json",)):
+    project({"a.txt": b"a\n"})
+    patch("b.txt", "+b\n")
+    endpoint = Endpoint([END])
+    status, seen = at_terminal(["sh", "-c", f"{WHIT} agent --url {endpoint.url} --project p {' '.join(more)} > log"],
+                               [("agent>", "see\n/undo\nend\n"), ("/undo. Do it? [y/N", "n\n"), ("agent>", "/bye\n")], dict(environment(), TERM="dumb"))
+    endpoint.server.shutdown()
+    asked = seen.find("/undo. Do it?")
+    wanted(-1 < seen.find("-b\r\n") < asked and read("b.txt") == b"b\n", f"a pasted /undo {more}: {seen}")
+
 # A folder becomes a link to the outside while the journal is written, after all was checked.
 def swap(to):
     end = time.time() + 20

@@ -374,6 +374,19 @@ static void a_link_between_look_and_write_leads_nowhere(void **state)
     }
 }
 
+/* Changes of a turn that is taken back, as text. */
+struct back {
+    char text[200];
+};
+
+static void add_back(void *user, const whit_change *c)
+{
+    struct back *back = user;
+    const size_t n = strlen(back->text);
+    snprintf(back->text + n, sizeof back->text - n, "%s: %.*s ->%s%.*s; ", c->path, (int)c->before_bytes, c->before,
+             c->is ? " " : "", (int)c->after_bytes, c->after);
+}
+
 /* After a crash the person goes on: what they have saved since stays. Nothing else is written in the call that takes
  * the turn back, since nobody has seen the project as it is afterwards. */
 static void an_edit_after_a_crash_stays(void **state)
@@ -402,7 +415,18 @@ static void an_edit_after_a_crash_stays(void **state)
         assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 9);
         assert_string_equal(get("made"), edited ? "made" : "");
         if (edited) put("a", "new by hand");
-        whit_turns *journal = open_journal(&recovered);
+        /* Looking writes nothing, and shows the changes that opening makes. */
+        whit_turns *journal;
+        struct back back = {0};
+        assert_ok(whit_turns_look(project, state_dir, &journal, &error), error);
+        assert_non_null(whit_turns_interrupted(journal));
+        assert_int_equal(whit_turns_interrupted(journal)->number, 1);
+        assert_ok(whit_turns_show_interrupted(journal, add_back, &back, &error), error);
+        assert_string_equal(back.text, edited ? "made: made ->; " : "");
+        whit_turns_close(journal);
+        assert_int_equal(whit_turns_find_interrupted(project, state_dir), 1);
+        assert_string_equal(get("made"), edited ? "made" : "");
+        journal = open_journal(&recovered);
         assert_int_equal(recovered, 1);
         assert_string_equal(get("a"), edited ? "new by hand" : "old a");
         assert_string_equal(get("b"), "old b");
@@ -415,6 +439,31 @@ static void an_edit_after_a_crash_stays(void **state)
         whit_turns_close(journal);
     }
     assert_int_equal(whit_turns_recover(project, state_dir), 0);
+    assert_int_equal(whit_turns_find_interrupted(project, state_dir), 0);
+}
+
+/* A journal that does not exist is not created by looking at it, and its folder neither. */
+static void looking_creates_nothing(void **state)
+{
+    (void)state;
+    begin();
+    whit_turns *journal;
+    whit_error error;
+    uint32_t number = 0;
+    assert_ok(whit_turns_look(project, state_dir, &journal, &error), error);
+    assert_int_equal(whit_turns_count(journal), 0);
+    assert_null(whit_turns_interrupted(journal));
+    assert_int_equal(whit_turns_undo(journal, &number, true, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
+    whit_turns_close(journal);
+    assert_int_not_equal(access(state_dir, F_OK), 0);
+    journal = open_journal(NULL);
+    const whit_change made = change("a", NULL, "a");
+    assert_ok(whit_turns_write(journal, &made, 1, NULL, &error), error);
+    whit_turns_close(journal);
+    assert_ok(whit_turns_look(project, state_dir, &journal, &error), error);
+    assert_int_not_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_OK);
+    whit_turns_close(journal);
+    assert_string_equal(get("a"), "a");
 }
 
 static bool has_folder(const char *name)
@@ -833,6 +882,7 @@ int main(void)
         cmocka_unit_test(a_file_with_a_new_name_stays),
         cmocka_unit_test(a_link_between_look_and_write_leads_nowhere),
         cmocka_unit_test(an_edit_after_a_crash_stays),
+        cmocka_unit_test(looking_creates_nothing),
         cmocka_unit_test(undo_removes_made_folders),
         cmocka_unit_test(the_root_is_a_project),
         cmocka_unit_test(the_last_undone_comes_back_first),

@@ -40,9 +40,19 @@ whit_status whit_agent_make_folders(char *path, whit_error *error)
     }
 }
 
-static whit_status make_path(const char *project, const char *given, const char *variable, const char *below,
-                             const char *name, const char *suffix, char path[PATH_MAX], whit_error *error)
+/* Where the files of an agent are kept by default: the folder `whit` in the folder of an environment variable, or in a
+ * folder below the home folder. */
+struct usual_place {
+    const char *variable, *below;
+};
+static const struct usual_place state_place = {"XDG_STATE_HOME", ".local/state"},
+                                cache_place = {"XDG_CACHE_HOME", ".cache"};
+
+/* Writes the path of the folder for an agent's files. */
+static whit_status name_folder(const char *given, const struct usual_place *place, char path[PATH_MAX],
+                               whit_error *error)
 {
+    const char *variable = place->variable;
     const char *xdg = getenv(variable), *home = getenv("HOME");
     int n;
     if (given)
@@ -50,16 +60,20 @@ static whit_status make_path(const char *project, const char *given, const char 
     else if (xdg && whit_path_is_absolute(xdg))
         n = snprintf(path, PATH_MAX, "%s/whit", xdg);
     else if (home && whit_path_is_absolute(home))
-        n = snprintf(path, PATH_MAX, "%s/%s/whit", home, below);
+        n = snprintf(path, PATH_MAX, "%s/%s/whit", home, place->below);
     else
         return whit_fail(error, WHIT_ERROR_IO,
                          "no folder for an agent's files: neither %s nor HOME is set; set one of them", variable);
     if (n <= 0 || n > PATH_MAX - 120)
         return whit_fail(error, WHIT_ERROR_IO,
                          "the path of the folder for an agent's files is too long: set %s to a shorter one", variable);
-    WHIT_TRY(whit_agent_make_folders(path, error));
-    if (given && !whit_guard_know_folder(given))
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: this program keeps its files in too many other folders", given);
+    return WHIT_OK;
+}
+
+/* Appends "/NAME-<hash of the project>SUFFIX" to the path of a folder. */
+static void add_file(const char *project, const char *name, const char *suffix, char path[PATH_MAX])
+{
+    const size_t n = strlen(path);
     uint8_t digest[WHIT_HASH_BYTES];
     char hex[2 * WHIT_HASH_BYTES + 1];
     whit_hash hash;
@@ -67,20 +81,39 @@ static whit_status make_path(const char *project, const char *given, const char 
     whit_hash_add(&hash, project, strlen(project));
     whit_hash_end(&hash, digest);
     whit_hash_hex(digest, hex);
-    snprintf(path + n, PATH_MAX - (size_t)n, "/%s-%.24s%s", name, hex, suffix);
+    snprintf(path + n, PATH_MAX - n, "/%s-%.24s%s", name, hex, suffix);
+}
+
+static whit_status make_path(const char *project, const char *given, const struct usual_place *place, const char *name,
+                             const char *suffix, char path[PATH_MAX], whit_error *error)
+{
+    WHIT_TRY(name_folder(given, place, path, error));
+    WHIT_TRY(whit_agent_make_folders(path, error));
+    if (given && !whit_guard_know_folder(given))
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: this program keeps its files in too many other folders", given);
+    add_file(project, name, suffix, path);
     return WHIT_OK;
 }
 
 whit_status whit_agent_state_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error)
 {
-    return make_path(project, given, "XDG_STATE_HOME", ".local/state", name, suffix, path, error);
+    return make_path(project, given, &state_place, name, suffix, path, error);
 }
 
 whit_status whit_agent_cache_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error)
 {
-    return make_path(project, given, "XDG_CACHE_HOME", ".cache", name, suffix, path, error);
+    return make_path(project, given, &cache_place, name, suffix, path, error);
+}
+
+whit_status whit_agent_find_state(const char *project, const char *given, const char *name, const char *suffix,
+                                  char path[PATH_MAX], bool *exists, whit_error *error)
+{
+    WHIT_TRY(name_folder(given, &state_place, path, error));
+    add_file(project, name, suffix, path);
+    *exists = whit_path_exists(path);
+    return WHIT_OK;
 }
 
 int whit_agent_open_folder(int folder, const char *name)

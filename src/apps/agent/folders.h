@@ -14,6 +14,9 @@
  * given). */
 whit_status whit_agent_state_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error);
+/* Like whit_agent_state_path(), but creates nothing. *exists: whether there is a file of this path. Errors: io. */
+whit_status whit_agent_find_state(const char *project, const char *given, const char *name, const char *suffix,
+                                  char path[PATH_MAX], bool *exists, whit_error *error);
 /* Like whit_agent_state_path(), with $XDG_CACHE_HOME/whit or ~/.cache/whit as the default folder. */
 whit_status whit_agent_cache_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error);

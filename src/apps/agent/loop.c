@@ -688,10 +688,11 @@ whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_m
         options->runner->note = options->note;
         options->runner->user = options->user;
     }
-    const uint32_t recovered = options->only_reads ? 0 : whit_turns_recover(options->project, options->state_dir);
-    if (recovered) {
+    const uint32_t number =
+        (options->only_reads ? whit_turns_find_interrupted : whit_turns_recover)(options->project, options->state_dir);
+    if (number) {
         char line[100];
-        snprintf(line, sizeof line, WHIT_TURNS_RECOVERED, recovered);
+        snprintf(line, sizeof line, options->only_reads ? WHIT_TURNS_INTERRUPTED : WHIT_TURNS_RECOVERED, number);
         options->note(options->user, line);
     }
     bool ok = l.tools && (!options->mcp || whit_mcp_add_tools(options->mcp, l.tools));

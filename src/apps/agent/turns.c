@@ -272,8 +272,7 @@ static whit_status is_at_name(const whit_turns *journal, const whit_change *chan
 
 /* ---- opening the journal -------------------------------------------------------------------- */
 
-static whit_status remember(whit_turns *journal, const whit_frame_head *head, uint32_t frame, size_t n_bytes,
-                            whit_error *error)
+static whit_turn turn_of(const whit_frame_head *head, size_t n_bytes)
 {
     whit_turn turn = {.number = head->number,
                       .kind = (whit_turn_kind)head->kind,
@@ -284,6 +283,13 @@ static whit_status remember(whit_turns *journal, const whit_frame_head *head, ui
     memcpy(turn.note, head->note, sizeof turn.note - 1);
     /* the note is cut to valid UTF-8, because it is shown in JSON */
     turn.note[whit_utf8_valid_bytes((const uint8_t *)turn.note, strlen(turn.note))] = 0;
+    return turn;
+}
+
+static whit_status remember(whit_turns *journal, const whit_frame_head *head, uint32_t frame, size_t n_bytes,
+                            whit_error *error)
+{
+    whit_turn turn = turn_of(head, n_bytes);
     uint32_t n = whit_turns_count(journal);
     for (uint32_t i = 0; i < n; i++) /* the last undo or redo of a turn determines whether it is undone */
         if (turn.kind != WHIT_TURN_WRITE && whit_frame_turn(journal, i)->number == turn.of) {
@@ -296,20 +302,32 @@ static whit_status remember(whit_turns *journal, const whit_frame_head *head, ui
     return WHIT_OK;
 }
 
-/* Restores the old content of a file that a turn has written, unless the file has changed since. */
-static whit_status take_back(const whit_turns *journal, const whit_change *change, whit_error *error)
+/* Sets *is_needed to whether a file has the content that its turn has written, or a mixture, which is appended to
+ * `mixture`. *expected gets its content. A file that has changed since is left as it is. */
+static whit_status needs_return(const whit_turns *journal, const whit_change *change, whit_buf *mixture,
+                                whit_expected *expected, bool *is_needed, whit_error *error)
 {
-    bool after;
-    whit_buf mixture = {0};
+    *is_needed = false;
     whit_status status = is_at_name(journal, change, error);
-    if (status == WHIT_OK) status = is_side(journal, change, true, &after, error);
+    if (status == WHIT_OK) status = is_side(journal, change, true, is_needed, error);
     /* After a crash, what the person has put in the file's place stays, too. A turn that fails has its places. */
     if (status == WHIT_ERROR_ARGUMENT && !change->place) return WHIT_OK;
     WHIT_TRY(status);
-    const bool is_mixed = !after && was_cut_off(journal, change, &mixture);
-    whit_expected expected = {change->is, change->after, change->after_bytes};
-    if (is_mixed) expected = (whit_expected){true, whit_chars(&mixture), mixture.size_bytes};
-    if (after || is_mixed) status = put_file(journal, change, false, &expected, 0, NULL, error);
+    const bool is_mixed = !*is_needed && was_cut_off(journal, change, mixture);
+    *expected = (whit_expected){change->is, change->after, change->after_bytes};
+    if (is_mixed) *expected = (whit_expected){true, whit_chars(mixture), mixture->size_bytes};
+    *is_needed = *is_needed || is_mixed;
+    return WHIT_OK;
+}
+
+/* Restores the old content of a file that a turn has written, unless the file has changed since. */
+static whit_status take_back(const whit_turns *journal, const whit_change *change, whit_error *error)
+{
+    whit_buf mixture = {0};
+    whit_expected expected;
+    bool is_needed;
+    whit_status status = needs_return(journal, change, &mixture, &expected, &is_needed, error);
+    if (status == WHIT_OK && is_needed) status = put_file(journal, change, false, &expected, 0, NULL, error);
     whit_buf_free(&mixture);
     return status == WHIT_ERROR_ARGUMENT ? WHIT_OK : status; /* the file has changed since */
 }
@@ -357,7 +375,11 @@ static whit_status read_turns(whit_turns *journal, uint32_t *recovered, whit_err
         }
     }
     *recovered = open.number;
-    return open.number ? roll_back(journal, open_frame, error) : WHIT_OK;
+    if (!open.number) return WHIT_OK;
+    if (!journal->only_looks) return roll_back(journal, open_frame, error);
+    journal->interrupted = turn_of(&open, open_bytes);
+    journal->interrupted_frame = open_frame;
+    return WHIT_OK;
 }
 
 static whit_status open_log(whit_turns *journal, whit_error *error)
@@ -393,14 +415,77 @@ whit_status whit_turns_open(const char *project, const char *state_dir, whit_tur
     return status;
 }
 
+whit_status whit_turns_look(const char *project, const char *state_dir, whit_turns **out, whit_error *error)
+{
+    char path[PATH_MAX];
+    bool exists = false;
+    uint32_t interrupted;
+    whit_turns *journal = *out = calloc(1, sizeof *journal);
+    if (!journal) return whit_fail_memory(error, "a journal", sizeof *journal);
+    journal->only_looks = true;
+    whit_status status = WHIT_OK;
+    if (!(journal->project = realpath(project, NULL))) status = whit_fail_errno(error, project, "find this folder");
+    if (status == WHIT_OK)
+        status = whit_agent_find_state(journal->project, state_dir, "agent", ".ndf", path, &exists, error);
+    if (status == WHIT_OK && !(journal->path = strdup(path))) status = whit_fail_memory(error, "a name", PATH_MAX);
+    if (status == WHIT_OK && exists)
+        status = whit_ndf_log_open(path, WHIT_NDF_LOG_READ_SOON, NULL, &journal->log, error);
+    if (status == WHIT_OK && exists) status = read_turns(journal, &interrupted, error);
+    if (status == WHIT_OK) return WHIT_OK;
+    whit_turns_close(journal);
+    *out = NULL;
+    return status;
+}
+
+const whit_turn *whit_turns_interrupted(const whit_turns *journal)
+{
+    return journal->interrupted.number ? &journal->interrupted : NULL;
+}
+
+whit_status whit_turns_show_interrupted(const whit_turns *journal, whit_change_fn *on_change, void *user,
+                                        whit_error *error)
+{
+    whit_frame l;
+    if (!journal->interrupted.number) return WHIT_OK;
+    whit_status status = whit_frame_load(journal, journal->interrupted_frame, true, &l, error);
+    const whit_change *changes = WHIT_ITEMS(const whit_change, &l.changes);
+    for (uint32_t i = l.head.n_changes; status == WHIT_OK && i-- > 0;) {
+        whit_change back = changes[i];
+        whit_buf mixture = {0};
+        whit_expected now = {0};
+        bool is_needed;
+        status = needs_return(journal, &changes[i], &mixture, &now, &is_needed, error);
+        whit_frame_swap(&back);
+        back.before = now.text;
+        back.before_bytes = now.n_bytes;
+        /* a program that ended just before it overwrote a file has left the old content */
+        const bool is_old = back.was == back.is && back.before_bytes == back.after_bytes &&
+            (!back.before_bytes || memcmp(back.before, back.after, back.before_bytes) == 0);
+        if (status == WHIT_OK && is_needed && !is_old) on_change(user, &back);
+        whit_buf_free(&mixture);
+    }
+    whit_frame_free(&l);
+    return status;
+}
+
+uint32_t whit_turns_find_interrupted(const char *project, const char *state_dir)
+{
+    whit_turns *journal;
+    whit_error ignored;
+    if (whit_turns_look(project, state_dir, &journal, &ignored) != WHIT_OK) return 0;
+    const uint32_t number = journal->interrupted.number;
+    whit_turns_close(journal);
+    return number;
+}
+
 uint32_t whit_turns_recover(const char *project, const char *state_dir)
 {
     char path[PATH_MAX];
     whit_turns *journal;
     whit_error ignored;
+    bool exists;
     uint32_t recovered = 0;
-    if (whit_agent_state_path(project, state_dir, "agent", ".ndf", path, &ignored) != WHIT_OK ||
-        !whit_path_exists(path))
+    if (whit_agent_find_state(project, state_dir, "agent", ".ndf", path, &exists, &ignored) != WHIT_OK || !exists)
         return 0;
     if (whit_turns_open(project, state_dir, &journal, &recovered, &ignored) != WHIT_OK) return 0;
     whit_turns_close(journal);

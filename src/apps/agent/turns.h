@@ -52,8 +52,9 @@ typedef struct whit_turn {
 
 typedef struct whit_turns whit_turns;
 
-/* Message about a turn that was rolled back, with its number. */
-#define WHIT_TURNS_RECOVERED "turn %u had been interrupted; its files are as they were before it"
+/* Messages about a turn that was rolled back, and about one that will be, with its number. */
+#define WHIT_TURNS_RECOVERED   "turn %u had been interrupted; its files are as they were before it"
+#define WHIT_TURNS_INTERRUPTED "turn %u was interrupted; the next call that may write takes it back first"
 
 /* Opens and locks the journal of a project; creates it if it does not exist. If the last turn was interrupted, rolls it
  * back and sets *recovered to its number, otherwise to 0. `state_dir` NULL means $XDG_STATE_HOME/whit, or
@@ -64,6 +65,20 @@ void whit_turns_close(whit_turns *journal);
 /* Rolls an interrupted turn back, before a project is looked at, and returns its number; 0 if no turn was interrupted
  * or the journal cannot be opened. `project` has no links. */
 uint32_t whit_turns_recover(const char *project, const char *state_dir);
+
+typedef void whit_change_fn(void *user, const whit_change *change);
+/* Opens the journal to read it only: nothing is created or written, and an interrupted turn stays as it is. A journal
+ * that does not exist has no turns. Waits until no other agent writes. Errors: io, format, memory. */
+whit_status whit_turns_look(const char *project, const char *state_dir, whit_turns **journal, whit_error *error);
+/* Returns the interrupted turn of a journal that whit_turns_look() has opened; NULL: no turn was interrupted. */
+const whit_turn *whit_turns_interrupted(const whit_turns *journal);
+/* Calls on_change for each change by which whit_turns_open() would roll this turn back. Errors: as of whit_turns_open().
+ */
+whit_status whit_turns_show_interrupted(const whit_turns *journal, whit_change_fn *on_change, void *user,
+                                        whit_error *error);
+/* Returns the number of a project's interrupted turn and writes nothing; 0 if no turn was interrupted or the journal
+ * cannot be read. */
+uint32_t whit_turns_find_interrupted(const char *project, const char *state_dir);
 
 uint32_t whit_turns_count(const whit_turns *journal);
 const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < whit_turns_count(), oldest first */
@@ -80,7 +95,6 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal);
 /* Undo a turn, or redo an undone turn, as a new turn. With *number 0 the latest turn that can be undone, or the turn
  * that was undone last, is chosen; *number gets its number. With `preview` nothing is written. on_change is called for
  * each file. */
-typedef void whit_change_fn(void *user, const whit_change *change);
 whit_status whit_turns_undo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
 whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,

@@ -28,7 +28,10 @@ struct whit_turns {
     whit_buf turns; /* whit_turn[] */
     /* uint32_t[]: index of each turn's frame in the log; UINT32_MAX: not known until the log is read again */
     whit_buf frames;
-    uint32_t recovered; /* number of the turn that was rolled back when the journal was opened; 0: none, or told */
+    uint32_t recovered;    /* number of the turn that was rolled back when the journal was opened; 0: none, or told */
+    bool only_looks;       /* nothing is written; `interrupted` and its frame in the log are set */
+    whit_turn interrupted; /* number 0: no turn was interrupted */
+    uint32_t interrupted_frame;
     whit_status commit; /* result of committing the last turn to git */
     whit_error commit_error;
 };

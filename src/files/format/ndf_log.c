@@ -31,11 +31,13 @@ static bool is_still(int fd, const char *path)
 static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd, whit_error *error)
 {
     static const struct timespec pause = {0, 20000000};
-    const uint64_t until_ns = whit_now_ns() + (mode == WHIT_NDF_LOG_APPEND_SOON ? SOON_NS : 0);
+    const bool only_reads = mode == WHIT_NDF_LOG_READ_SOON, is_patient = only_reads || mode == WHIT_NDF_LOG_APPEND_SOON;
+    const int lock = (only_reads ? LOCK_SH : LOCK_EX) | (mode == WHIT_NDF_LOG_APPEND ? 0 : LOCK_NB);
+    const uint64_t until_ns = whit_now_ns() + (is_patient ? SOON_NS : 0);
     for (int n_tries = 0; n_tries < 100; n_tries++) {
-        *fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-        if (*fd < 0) return whit_fail_errno(error, path, "open it to append");
-        while (flock(*fd, LOCK_EX | (mode == WHIT_NDF_LOG_APPEND ? 0 : LOCK_NB)) != 0) {
+        *fd = open(path, (only_reads ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
+        if (*fd < 0) return whit_fail_errno(error, path, only_reads ? "open" : "open it to append");
+        while (flock(*fd, lock) != 0) {
             if (errno == EWOULDBLOCK && whit_now_ns() < until_ns) {
                 nanosleep(&pause, NULL);
                 continue;
@@ -124,9 +126,9 @@ whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const wh
 {
     WHIT_TRY(begin_log(log, path, allocator, error));
     log->owns_fd = true;
-    log->can_append = mode != WHIT_NDF_LOG_READ;
+    log->can_append = mode != WHIT_NDF_LOG_READ && mode != WHIT_NDF_LOG_READ_SOON;
     whit_status status = WHIT_OK;
-    if (log->can_append) {
+    if (mode != WHIT_NDF_LOG_READ) {
         status = open_locked(path, mode, &log->fd, error);
     } else {
         log->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

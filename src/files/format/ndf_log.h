@@ -2,7 +2,8 @@
  * Reads the appended frames of a file one by one, with checks, and appends further frames.
  *
  * A process that appends holds an exclusive lock (flock) while the file is open. Nobody else changes the file
- * meanwhile, so an append reads nothing again, and its cost depends only on its own bytes. */
+ * meanwhile, so an append reads nothing again, and its cost depends only on its own bytes. A process that must not see
+ * a half of what another one appends holds a shared lock. */
 #ifndef WHIT_FORMAT_NDF_LOG_H
 #define WHIT_FORMAT_NDF_LOG_H
 
@@ -11,6 +12,7 @@
 
 typedef enum whit_ndf_log_mode {
     WHIT_NDF_LOG_READ,       /* takes no lock and must not append */
+    WHIT_NDF_LOG_READ_SOON,  /* must not append; waits for half a minute until no program appends */
     WHIT_NDF_LOG_APPEND,     /* waits for the lock without a limit */
     WHIT_NDF_LOG_APPEND_NOW, /* fails at once if another program holds the lock */
     WHIT_NDF_LOG_APPEND_SOON /* waits for the lock for half a minute, then fails */
