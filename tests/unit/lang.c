@@ -421,6 +421,11 @@ static void test_session(void **state)
         assert_ok(whit_lang_run(lang, &error), error);
         assert_int_not_equal(LOAD("let b = 2\nlet c = nothing"), WHIT_OK);
         assert_int_not_equal(LOAD("b"), WHIT_OK);
+        assert_int_equal(whit_lang_run(lang, &error), WHIT_ERROR_ARGUMENT); /* not the text before the failed one */
+        assert_non_null(strstr(error.message, "there is no program to run"));
+        assert_ok(LOAD("a = 2"), error);
+        whit_lang_forget(lang);
+        assert_int_equal(whit_lang_run(lang, &error), WHIT_ERROR_ARGUMENT);
         assert_int_not_equal(LOAD("fn g() { return nothing }\ng()"), WHIT_OK);
         assert_ok(LOAD("a = 5\nlet v = range(2)\nv[2] = 1"), error);
         assert_int_not_equal(whit_lang_run(lang, &error), WHIT_OK);
@@ -464,6 +469,45 @@ static void test_session(void **state)
             assert_int_equal(whit_lang_load(lang, "t", text, strlen(text), &error) != WHIT_OK, fails);
             if (!fails) assert_ok(whit_lang_run(lang, &error), error);
         }
+        whit_lang_close(lang);
+    }
+}
+
+/* The host's vector is changed by programs alone, and only one variable can have it. */
+static void test_lent_vector(void **state)
+{
+    (void)state;
+    for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+        whit_lang_options options = options_of(tier);
+        whit_lang *lang;
+        whit_error error;
+        float host[3] = {1, 2, 3}, other[2] = {7, 8};
+        const float set[3] = {4, 5, 6};
+        assert_ok(whit_lang_open(&options, &lang, &error), error);
+        assert_ok(whit_lang_declare(lang, "logits", WHIT_LANG_VEC, &error), error);
+        assert_ok(whit_lang_declare(lang, "state", WHIT_LANG_VEC, &error), error);
+        assert_ok(LOAD("logits = logits * 2"), error);
+        assert_ok(whit_lang_lend_vec(lang, "logits", host, 3, &error), error);
+        assert_int_equal(whit_lang_set_vec(lang, "logits", set, 3, &error), WHIT_ERROR_ARGUMENT);
+        assert_int_equal(whit_lang_set_vec(lang, "logits", set, 2, &error), WHIT_ERROR_ARGUMENT);
+        assert_true(host[0] == 1 && host[1] == 2 && host[2] == 3);
+        assert_ok(whit_lang_set_vec(lang, "state", set, 3, &error), error);
+        assert_int_equal(whit_lang_lend_vec(lang, "state", other, 2, &error), WHIT_ERROR_ARGUMENT);
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_true(host[0] == 2 && host[1] == 4 && host[2] == 6);
+        assert_ok(whit_lang_lend_vec(lang, "logits", other, 2, &error), error);
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_true(other[0] == 14 && other[1] == 16 && host[0] == 2);
+        whit_lang_close(lang);
+
+        /* a variable that a text defines, and that is removed with the text */
+        assert_ok(whit_lang_open(&options, &lang, &error), error);
+        assert_ok(LOAD("let v = [1, 2]"), error);
+        assert_ok(whit_lang_lend_vec(lang, "v", host, 3, &error), error);
+        whit_lang_forget(lang);
+        assert_ok(LOAD("let v = [5]"), error);
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_true(host[0] == 2);
         whit_lang_close(lang);
     }
 }
@@ -590,15 +634,12 @@ int main(void)
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &kernels, NULL) != WHIT_OK) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs),
-                                       cmocka_unit_test(test_mistakes),
-                                       cmocka_unit_test(test_limits),
-                                       cmocka_unit_test(test_session),
-                                       cmocka_unit_test(test_interrupted_assignment),
-                                       cmocka_unit_test(test_nothing_yet),
-                                       cmocka_unit_test(test_depth),
-                                       cmocka_unit_test(test_too_large),
-                                       cmocka_unit_test(test_long_operations),
-                                       cmocka_unit_test(test_closed_forms)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_programs),    cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_session),
+        cmocka_unit_test(test_lent_vector), cmocka_unit_test(test_interrupted_assignment),
+        cmocka_unit_test(test_nothing_yet), cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_too_large),   cmocka_unit_test(test_long_operations),
+        cmocka_unit_test(test_closed_forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

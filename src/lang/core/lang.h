@@ -82,13 +82,15 @@ whit_lang_place whit_lang_failed_at(const whit_lang *lang);
 /* Declares a variable that the host sets: a vector, an integer or a float. It must be declared before a text that uses
  * it is loaded. */
 whit_status whit_lang_declare(whit_lang *lang, const char *name, whit_lang_type type, whit_error *error);
-/* Set a declared variable; the elements of a vector are copied. */
+/* Set a declared variable; the elements of a vector are copied. A variable to which a vector is lent cannot be set:
+ * WHIT_ERROR_ARGUMENT. */
 whit_status whit_lang_set_int(whit_lang *lang, const char *name, int64_t value, whit_error *error);
 whit_status whit_lang_set_float(whit_lang *lang, const char *name, double value, whit_error *error);
 whit_status whit_lang_set_vec(whit_lang *lang, const char *name, const float *x, uint32_t n, whit_error *error);
-/* Lends the program the host's own vector, without a copy; only one variable of a session can have a lent vector. After
- * a successful run, x contains the elements that the program has assigned to the variable; a run fails at its end if
- * they are not n. x must stay valid until the next call of this function or whit_lang_close. */
+/* Lends the program the host's own vector, without a copy. Only one variable of a session can have a lent vector; for a
+ * second one the error is WHIT_ERROR_ARGUMENT. After a successful run, x contains the elements that the program has
+ * assigned to the variable; a run fails at its end if they are not n. x must stay valid until the next call of this
+ * function or whit_lang_close. */
 whit_status whit_lang_lend_vec(whit_lang *lang, const char *name, float *x, uint32_t n, whit_error *error);
 /* Return the value of a variable of the outermost level; false if there is no such variable, it has another type, or it
  * is a vector without a value. A vector is valid until the next run, or until the variable is set. */
@@ -104,9 +106,9 @@ whit_status whit_lang_load(whit_lang *lang, const char *name, const char *text, 
 void whit_lang_forget(whit_lang *lang);
 /* Sets the line number of the next text's first line, for sessions that number all their lines consecutively. */
 void whit_lang_begin_line(whit_lang *lang, uint32_t line);
-/* Runs the text loaded last; it may be run repeatedly. Does nothing if that text could not be loaded or was forgotten.
- * After a failure, variables keep the values that they had at that point. If a limit is exceeded, the error is
- * WHIT_ERROR_LIMIT. */
+/* Runs the text loaded last; it may be run repeatedly. The error is WHIT_ERROR_ARGUMENT if no text was loaded, or the
+ * last one could not be loaded or was forgotten. After a failure, variables keep the values that they had at that
+ * point. If a limit is exceeded, the error is WHIT_ERROR_LIMIT. */
 whit_status whit_lang_run(whit_lang *lang, whit_error *error);
 
 /* Appends all checked functions and the text loaded last as the tier runs them (optimised unless it is the tree

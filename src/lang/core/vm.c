@@ -154,6 +154,11 @@ static void sweep(whit_lang *vm)
 static void undo(whit_lang *vm)
 {
     const lang_scope *before = &vm->before;
+    if (vm->lent && vm->lent_slot >= before->n_globals) { /* the variable is removed, so its vector is lent no longer */
+        lang_array *lent = vm->lent;
+        vm->lent = NULL;
+        lang_destroy(vm, lent);
+    }
     for (uint32_t i = before->n_globals; i < vm->scope.n_globals; i++) vm->globals[i] = (lang_value){0};
     vm->scope.n_globals = before->n_globals;
     vm->scope.functions = before->functions;
@@ -268,7 +273,10 @@ static whit_status give_back(whit_lang *vm, whit_error *error)
 whit_status whit_lang_run(whit_lang *vm, whit_error *error)
 {
     jmp_buf on_failure;
-    if (!vm->program) return WHIT_OK;
+    if (!vm->program)
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "there is no program to run: none was loaded, or the last one failed to load or was forgotten");
     vm->place = (whit_lang_place){0, 0};
     vm->steps_left = vm->options.max_steps;
     vm->fuel = 0;
@@ -339,6 +347,10 @@ whit_status whit_lang_set_vec(whit_lang *vm, const char *name, const float *x, u
     jmp_buf on_failure;
     static const lang_node nowhere;
     if (!find_global(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
+    if (vm->lent && slot == vm->lent_slot)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "variable '%s' is the host's own vector: change its elements there, or lend another vector",
+                         name);
     vm->on_failure = &on_failure;
     vm->fuel = INT64_MAX;
     if (setjmp(on_failure))
@@ -359,6 +371,10 @@ whit_status whit_lang_lend_vec(whit_lang *vm, const char *name, float *x, uint32
     jmp_buf on_failure;
     static const lang_node nowhere;
     if (!find_global(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
+    if (vm->lent && slot != vm->lent_slot)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "a vector is lent to variable '%s' already, so none can be lent to '%s'",
+                         vm->scope.globals[vm->lent_slot].name, name);
     vm->on_failure = &on_failure;
     vm->fuel = INT64_MAX;
     if (setjmp(on_failure)) return whit_fail(error, vm->status, "not enough memory for variable '%s'", name);
