@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "failing_memory.h"
 #include "memory/store.h"
 #include "test.h"
 #include "test_folder.h"
@@ -206,12 +207,47 @@ static void test_store(void **state)
     whit_encoder_close(&encoder);
 }
 
+/* A record for which memory runs out is not added, whichever allocation fails; the others are committed. */
+static void test_no_memory_for_record(void **state)
+{
+    (void)state;
+    const char *path = in_folder("short.mem");
+    static const uint64_t vector[WORDS] = {1};
+    for (long n = 0; n < 3; n++) {
+        struct failing failing = {.n_left = LONG_MAX};
+        const whit_allocator allocator = {failing_alloc, failing_free, &failing};
+        whit_memory_batch batch = {.allocator = &allocator};
+        char text[4096];
+        whit_memory *memory;
+        whit_memory_stats stats;
+        whit_error error;
+        memset(text, 't', sizeof text);
+        unlink(path);
+        assert_ok(whit_memory_batch_add(&batch, vector, "a", 1, &error), error);
+        uint32_t n_added = 1;
+        for (failing.n_left = n; whit_memory_batch_add(&batch, vector, text, sizeof text, &error) == WHIT_OK;)
+            n_added++;
+        assert_int_equal(error.status, WHIT_ERROR_MEMORY);
+        failing.n_left = LONG_MAX;
+        assert_ok(whit_memory_batch_add(&batch, vector, "b", 1, &error), error);
+        assert_ok(whit_memory_batch_commit(&batch, path, &error), error);
+        whit_memory_batch_free(&batch);
+        assert_int_equal(failing.n_live, 0);
+        assert_ok(whit_memory_open(path, NULL, &memory, &error), error);
+        whit_memory_stats_of(memory, &stats);
+        assert_int_equal(stats.n_records, n_added + 1);
+        assert_int_equal(stats.text_bytes, (n_added - 1) * sizeof text + 2);
+        whit_memory_close(memory);
+    }
+}
+
 int main(void)
 {
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &kernels, NULL) != WHIT_OK) return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_binding), cmocka_unit_test(test_majority),
-                                       cmocka_unit_test(test_recall), cmocka_unit_test(test_store)};
+                                       cmocka_unit_test(test_recall), cmocka_unit_test(test_store),
+                                       cmocka_unit_test(test_no_memory_for_record)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -265,11 +265,16 @@ whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernel
 whit_status whit_memory_batch_add(whit_memory_batch *batch, const uint64_t vector[WHIT_MEMORY_WORDS], const char *text,
                                   size_t n_bytes, whit_error *error)
 {
-    uint64_t end = batch->texts.size_bytes + n_bytes;
+    const uint64_t end = batch->texts.size_bytes + n_bytes;
     batch->vectors.allocator = batch->ends.allocator = batch->texts.allocator = batch->allocator;
-    if (!whit_buf_append(&batch->texts, text, n_bytes) || !whit_buf_append(&batch->ends, &end, sizeof end) ||
-        !whit_buf_append(&batch->vectors, vector, VECTOR_BYTES))
+    if (!whit_buf_reserve(&batch->texts, n_bytes) || !whit_buf_reserve(&batch->ends, sizeof end) ||
+        !whit_buf_reserve(&batch->vectors, VECTOR_BYTES)) {
+        batch->vectors.failed = batch->ends.failed = batch->texts.failed = false; /* no bytes were appended */
         return whit_fail_memory(error, "the records of the memory", batch->vectors.size_bytes);
+    }
+    whit_buf_append(&batch->texts, text, n_bytes);
+    whit_buf_append(&batch->ends, &end, sizeof end);
+    whit_buf_append(&batch->vectors, vector, VECTOR_BYTES);
     batch->n_records++;
     return WHIT_OK;
 }

@@ -41,7 +41,7 @@ whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernel
 /* ---- writing ---------------------------------------------------------------------------------- */
 
 /* Collects the records of one commit. Before its first use it must be zeroed except for the allocator. After a failure
- * of whit_memory_batch_add() it can only be freed. */
+ * of whit_memory_batch_add() it has the same records as before. */
 typedef struct whit_memory_batch {
     whit_buf vectors, ends, texts; /* ends: (n_records) u64, the end of each text within `texts` */
     uint64_t n_records;
