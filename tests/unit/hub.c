@@ -367,11 +367,19 @@ static void folders_are_chosen(void **state)
     assert_ok(whit_hub_choose(&listing, "test", "", &choice, &error), error);
     assert_ok(whit_hub_choose_shards(&listing, "test", index, sizeof index - 1, &choice, &error), error);
     assert_int_equal(choice.n_files, 4);
-    static const char *const bad[] = {"{}", "{\"weight_map\":{}}", "{\"weight_map\":{\"a\":\"../x\"}}",
-                                      "{\"weight_map\":{\"a\":3}}", "nonsense"};
-    for (size_t i = 0; i < 5; i++)
+    assert_ok(whit_hub_choose_shards(&listing, "test", index, sizeof index - 1, &choice, &error), error);
+    assert_int_equal(choice.n_files, 4); /* the same shards again */
+    static const char *const bad[] = {"{}",
+                                      "{\"weight_map\":{}}",
+                                      "{\"weight_map\":{\"a\":\"../x\"}}",
+                                      "{\"weight_map\":{\"a\":3}}",
+                                      "nonsense",
+                                      "{\"weight_map\":{\"a\":\"y.safetensors\",\"b\":\"absent\"}}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(whit_hub_choose_shards(&listing, "test", bad[i], strlen(bad[i]), &choice, &error),
                          WHIT_ERROR_FORMAT);
+        assert_int_equal(choice.n_files, 4); /* nothing was added */
+    }
     whit_hub_choice_free(&choice);
     whit_hub_listing_free(&listing);
 }

@@ -223,6 +223,7 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
                                    whit_hub_choice *choice, whit_error *error)
 {
     whit_json json;
+    const size_t n_before = choice->n_files;
     WHIT_TRY(whit_json_parse(SHARDS_INDEX, text, n_bytes, NULL, &json, error));
     uint32_t map = whit_json_get(&json, WHIT_JSON_ROOT, "weight_map");
     whit_status status = WHIT_OK;
@@ -242,6 +243,7 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
             : whit_fail(error, WHIT_ERROR_FORMAT, "%s: the index names '%s', which the repository lacks", what, path);
     }
     whit_json_close(&json);
+    if (status != WHIT_OK) choice->n_files = n_before;
     return status;
 }
 

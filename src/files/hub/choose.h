@@ -28,7 +28,8 @@ typedef struct whit_hub_choice {
  * WHIT_ERROR_FORMAT and names the part. */
 whit_status whit_hub_choose(const whit_hub_listing *listing, const char *what, const char *wanted,
                             whit_hub_choice *choice, whit_error *error);
-/* Adds the shards that the index file of a safetensors folder names. `text` is the content of that file. */
+/* Adds the shards that the index file of a safetensors folder names, each once; after an error none is added. `text` is
+ * the content of that file. */
 whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *what, const char *text, size_t n_bytes,
                                    whit_hub_choice *choice, whit_error *error);
 void whit_hub_choice_free(whit_hub_choice *choice);
