@@ -1,5 +1,6 @@
 whit_test(ggml_types ${CMAKE_CURRENT_LIST_DIR}/ggml_types.c)
 whit_test(gguf ${CMAKE_CURRENT_LIST_DIR}/gguf.c)
 whit_test(gguf_override ${CMAKE_CURRENT_LIST_DIR}/gguf_override.c)
+whit_test(conversion_cache ${CMAKE_CURRENT_LIST_DIR}/conversion_cache.c)
 whit_test(safetensors ${CMAKE_CURRENT_LIST_DIR}/safetensors.c)
 whit_test(hf ${CMAKE_CURRENT_LIST_DIR}/hf.c)

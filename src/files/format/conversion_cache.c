@@ -204,16 +204,28 @@ whit_status whit_cache_find(const char *cache_dir, const char *path, const char 
 
 /* ---- locking and removing old entries ------------------------------------------------------- */
 
+/* Returns whether the entry's open lock file still has a name: another process may have removed it, with the entry,
+ * while this process waited for the lock. */
+static bool is_lock_there(const whit_cache_entry *entry)
+{
+    struct stat info;
+    return fstat(entry->lock_fd, &info) != 0 || info.st_nlink > 0;
+}
+
 whit_status whit_cache_lock(whit_cache_entry *entry, whit_error *error)
 {
-    entry->lock_fd = open(entry->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (entry->lock_fd < 0) return whit_fail_errno(error, entry->lock, "create");
-    while (flock(entry->lock_fd, LOCK_EX) != 0)
-        if (errno != EINTR) {
-            whit_status status = whit_fail_errno(error, entry->lock, "lock");
-            whit_cache_unlock(entry);
-            return status;
-        }
+    for (bool is_locked = false; !is_locked;) {
+        entry->lock_fd = open(entry->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (entry->lock_fd < 0) return whit_fail_errno(error, entry->lock, "create");
+        while (flock(entry->lock_fd, LOCK_EX) != 0)
+            if (errno != EINTR) {
+                whit_status status = whit_fail_errno(error, entry->lock, "lock");
+                whit_cache_unlock(entry);
+                return status;
+            }
+        is_locked = is_lock_there(entry);
+        if (!is_locked) whit_cache_unlock(entry);
+    }
     return WHIT_OK;
 }
 

@@ -56,8 +56,8 @@ typedef struct whit_cached {
  * not exist, there are no entries, and it is not created. */
 whit_status whit_cache_list(const char *cache_dir, whit_cached **entries, size_t *n_entries, whit_error *error);
 /* Removes the converted file that opening the source `path` without a family program and overrides would find in the
- * cache (cache_dir as in whit_cache_folder). Removes it even if it is locked. Returns its size in bytes, 0 if there was
- * no such file or it could not be removed. */
+ * cache (cache_dir as in whit_cache_folder), and its lock file. Returns its size in bytes, 0 if there was no such file,
+ * or it could not be removed, or it is locked, because a process is converting the source or about to use the file. */
 uint64_t whit_cache_forget(const char *cache_dir, const char *path);
 /* Removes an entry and its lock file. Returns false if the entry was removed before or cannot be removed, or if it is
  * locked, because the process that holds the lock may be about to use it. */

@@ -72,15 +72,23 @@ whit_status whit_cache_list(const char *cache_dir, whit_cached **entries, size_t
     return WHIT_OK;
 }
 
+/* Removes a converted file and its lock file unless a process has locked it. Returns whether the converted file was
+ * removed. */
+static bool remove_unlocked(const char *path, const char *lock)
+{
+    int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    const bool is_free = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0;
+    const bool is_removed = is_free && unlink(path) == 0;
+    if (is_free && fd >= 0) unlink(lock);
+    if (fd >= 0) close(fd);
+    return is_removed;
+}
+
 bool whit_cache_remove(const whit_cached *entry)
 {
     char lock[WHIT_CACHE_PATH_BYTES + 8];
     lock_path(entry, lock);
-    int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    bool removed = (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) && unlink(entry->path) == 0;
-    if (removed && fd >= 0) unlink(lock);
-    if (fd >= 0) close(fd);
-    return removed;
+    return remove_unlocked(entry->path, lock);
 }
 
 uint64_t whit_cache_forget(const char *cache_dir, const char *path)
@@ -88,7 +96,6 @@ uint64_t whit_cache_forget(const char *cache_dir, const char *path)
     whit_cache_entry entry;
     struct stat info;
     if (whit_cache_find(cache_dir, path, WHIT_CONVERT_VERSION, "", &entry, NULL) != WHIT_OK) return 0;
-    bool is_there = lstat(entry.path, &info) == 0;
-    unlink(entry.lock);
-    return is_there && unlink(entry.path) == 0 ? (uint64_t)info.st_size : 0;
+    const bool is_there = lstat(entry.path, &info) == 0;
+    return remove_unlocked(entry.path, entry.lock) && is_there ? (uint64_t)info.st_size : 0;
 }
