@@ -41,6 +41,22 @@ static void language(void **state)
 }
 
 /* Attributes that the sandbox hides are undefined; reading an attribute of them fails. */
+/* An integer and a float are compared exactly, also where a double or a long double of 64 bits cannot hold the
+ * integer. */
+static void numbers_of_two_kinds(void **state)
+{
+    (void)state;
+    assert_renders("{{ x == 2.0 ** 53 }}{{ x > 2.0 ** 53 }}{{ 2.0 ** 53 < x }}{{ x - 1 == 2.0 ** 53 }}",
+                   "{\"x\": 9007199254740993}", "FalseTrueTrueTrue");
+    assert_renders("{{ x == y }}{{ x < y }}{{ y > x }}{{ -x == -y }}{{ -x > -y }}{{ -x - 1 == -y }}",
+                   "{\"x\": 9223372036854775807, \"y\": 9223372036854775808.0}", "FalseTrueTrueFalseTrueTrue");
+    assert_renders("{{ 0 > -0.5 }}{{ -1 < -0.5 }}{{ 1 > 0.5 }}{{ 2 == 2.0 }}{{ -2 > -2.5 }}{{ 3 < 1e300 }}", "{}",
+                   "TrueTrueTrueTrueTrueTrue");
+    assert_renders("{{ x == 1 }}{{ 1 < x }}{{ x < 1 }}{{ x == x }}", "{\"x\": NaN}", "FalseFalseFalseFalse");
+    assert_renders("{{ 1 < x }}{{ -x < 1 }}{{ x == 1 }}", "{\"x\": Infinity}", "TrueTrueFalse");
+    assert_renders("{{ {x: 'a'}[y] is defined }}", "{\"x\": 9007199254740993, \"y\": 9007199254740992.0}", "False");
+}
+
 static void hidden_attributes(void **state)
 {
     (void)state;
@@ -244,10 +260,17 @@ static void times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(language),    cmocka_unit_test(hidden_attributes), cmocka_unit_test(last_places),
-        cmocka_unit_test(white_space), cmocka_unit_test(filters),           cmocka_unit_test(errors),
-        cmocka_unit_test(marks),       cmocka_unit_test(conversations),     cmocka_unit_test(times),
+        cmocka_unit_test(language),
+        cmocka_unit_test(hidden_attributes),
+        cmocka_unit_test(last_places),
+        cmocka_unit_test(white_space),
+        cmocka_unit_test(filters),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(marks),
+        cmocka_unit_test(conversations),
+        cmocka_unit_test(times),
         cmocka_unit_test(autoescape),
+        cmocka_unit_test(numbers_of_two_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,17 @@ static int compare_digits(const char *x, size_t n_x, const char *y, size_t n_y)
     return negative ? -order : order;
 }
 
+/* Compares an integer with a double, both exactly; 2 if the double is not a number. */
+static int compare_mixed(int64_t integer, double real)
+{
+    if (isnan(real)) return 2;
+    if (real >= 0x1p63 || real < -0x1p63) return real > 0 ? -1 : 1;
+    const int64_t whole = (int64_t)real;
+    if (integer != whole) return integer > whole ? 1 : -1;
+    const double rest = real - (double)whole;
+    return (rest < 0) - (rest > 0);
+}
+
 int whit_number_compare(whit_datum a, whit_datum b)
 {
     if (a.kind == WHIT_DATUM_BIGINT || b.kind == WHIT_DATUM_BIGINT) {
@@ -167,12 +178,15 @@ int whit_number_compare(whit_datum a, whit_datum b)
         return x ? order : -order;
     }
     int64_t i, j;
-    if (whit_datum_as_int(a, &i) && whit_datum_as_int(b, &j)) return (i > j) - (i < j);
-    /* On x86-64 and AArch64, a long double represents every int64 and every double exactly. */
-    long double x = whit_datum_as_int(a, &i) ? (long double)i : (long double)a.real;
-    long double y = whit_datum_as_int(b, &j) ? (long double)j : (long double)b.real;
-    if (isnan(x) || isnan(y)) return 2;
-    return (x > y) - (x < y);
+    const bool is_int = whit_datum_as_int(a, &i), is_other_int = whit_datum_as_int(b, &j);
+    if (is_int && is_other_int) return (i > j) - (i < j);
+    if (is_int) return compare_mixed(i, b.real);
+    if (is_other_int) {
+        const int order = compare_mixed(j, a.real);
+        return order == 2 ? 2 : -order;
+    }
+    if (isnan(a.real) || isnan(b.real)) return 2;
+    return (a.real > b.real) - (a.real < b.real);
 }
 
 static bool items_equal(const whit_list *a, const whit_list *b, int depth, uint64_t *budget);
