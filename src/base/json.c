@@ -411,6 +411,8 @@ bool whit_json_f64(const whit_json *json, uint32_t at, double *value)
 
 bool whit_parse_f64(const char *number, double *value)
 {
+    /* strtod also reads leading blanks, hexadecimal digits, infinity and NaN */
+    if (number[strspn(number, "+-.0123456789eE")]) return false;
     /* The host's locale may use a decimal comma, so the number is read in the C locale, which is built into the C
      * library. */
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);

@@ -72,9 +72,9 @@ bool whit_json_bool(const whit_json *json, uint32_t at, bool fallback);
 bool whit_json_i64(const whit_json *json, uint32_t at, int64_t *value);
 /* Sets *value to the node's number, correctly rounded in every locale; false if the node is not a finite number. */
 bool whit_json_f64(const whit_json *json, uint32_t at, double *value);
-/* Sets *value to the number that is the whole text `number` in the syntax of strtod, which allows white space before it
- * and hexadecimal digits, correctly rounded in every locale; false if the text is anything other than one finite
- * number. */
+/* Sets *value to the decimal number that is the whole text `number` ("-2.5e3", also "+1", "1." and ".5"), correctly
+ * rounded in every locale; false if the text is anything else, such as " 1", "0x1p3", "inf" and "nan", or if the number
+ * is too large for a double. */
 bool whit_parse_f64(const char *number, double *value);
 
 /* Writes the error "name:line:column: ..." with the position of a node (of a node before it, if it is a string with

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Parses a call's arguments by the verb's table. Each mistake is reported in one line with a hint. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json.h"
 #include "base/path.h"
 #include "cli/cli.h"
 #include "cli/habits.h"
@@ -164,7 +166,7 @@ static bool store(const cli_option *option, const char *text, void *value)
     case CLI_INT:
     case CLI_SEED: {
         long long number = strtoll(text, &end, 10);
-        if (end == text || *end || errno) return false;
+        if (end == text || *end || errno || isspace((unsigned char)*text)) return false;
         if (option->kind == CLI_AUTO && number == -1) number = 0;
         if (bounded && ((double)number < option->min || (double)number > option->max)) return false;
         if (option->kind == CLI_SEED) {
@@ -179,8 +181,8 @@ static bool store(const cli_option *option, const char *text, void *value)
         return true;
     }
     case CLI_REAL: {
-        double number = strtod(text, &end);
-        if (end == text || *end || !isfinite(number)) return false;
+        double number;
+        if (!whit_parse_f64(text, &number) || !isfinite((float)number)) return false;
         if (bounded && (number < option->min || number > option->max)) return false;
         *(float *)value = (float)number;
         return true;

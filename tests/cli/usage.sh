@@ -34,6 +34,12 @@ bash -n out || complain "the bash completion is no bash"
 
 expect 2 whit
 one_line "whit help"
+for number in ' 1' '0x1' 'inf' 'nan' '1e99' '1,5' ''; do # numbers are decimal, whole words
+    expect 2 whit run --temp "$number"
+    one_line "--temp takes"
+done
+expect 2 whit run -n ' 3'
+one_line "-n"
 expect 2 whit rum
 one_line "rum" "whit help"
 expect 2 whit doctor --jsno

@@ -152,12 +152,29 @@ static void utf8_is_strict(void **state)
     assert_int_equal(whit_utf8_valid_bytes((const uint8_t *)"0123456789\xFFz", 12), 10);
 }
 
+static void numbers_are_decimal(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } good[] = {{"0", 0}, {"-2.5e3", -2500}, {"+7", 7}, {"1.", 1}, {".5", 0.5}, {"1E-2", 0.01}, {"1e308", 1e308}};
+    static const char *const bad[] = {"",      " 1",     "\t1", "1 ",  "1x",       "0x10", "0x1p3", "inf",
+                                      "-inf",  "nan",    "NaN", "+-1", "Infinity", "1e",   "e1",    "1e999",
+                                      "1e1e1", "nan(1)", "1,5", ".",   "1..2",     "-"};
+    double value = 0;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (!whit_parse_f64(good[i].text, &value) || value != good[i].value) fail_msg("'%s'", good[i].text);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (whit_parse_f64(bad[i], &value)) fail_msg("'%s' is %g", bad[i], value);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),  cmocka_unit_test(errors_name_the_place),
         cmocka_unit_test(depth_is_bounded), cmocka_unit_test(strings_are_written),
-        cmocka_unit_test(utf8_is_strict),
+        cmocka_unit_test(utf8_is_strict),   cmocka_unit_test(numbers_are_decimal),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

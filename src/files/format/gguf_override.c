@@ -72,6 +72,7 @@ static bool write_value(const struct override *override, whit_buf *bytes)
         double value;
         return whit_parse_f64(number, &value) && whit_buf_append(bytes, &value, sizeof value);
     }
+    if (number[strspn(number, "+-0123456789")]) return false; /* such as leading blanks, which strtoll skips */
     errno = 0;
     const long long value = strtoll(number, &end, 10);
     return !*end && !errno && whit_buf_append(bytes, &(int64_t){value}, sizeof(int64_t));
