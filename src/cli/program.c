@@ -153,13 +153,18 @@ int cli_read_program(cli_call *call, const char *path, cli_text *text)
     int status = cli_read_text_while(call, path, wants_more, text);
     if (status != CLI_OK) return status;
     bool is_ndf = whit_ndf_has_magic(text->data, text->size_bytes);
+    const bool is_stdin = !strcmp(path, "-");
     if (!is_ndf && !is_binary(text->data, text->size_bytes)) return CLI_OK;
     whit_status done = WHIT_OK;
-    if (is_ndf)
+    if (is_ndf && is_stdin)
+        done = whit_fail(&error, WHIT_ERROR_ARGUMENT,
+                         "stdin: an .ndf cannot be read from standard input: give the file's path");
+    else if (is_ndf)
         done = read_frame(path, &bytes, &error);
     else if (!whit_buf_append(&bytes, text->data, text->size_bytes))
         done = whit_fail_memory(&error, path, text->size_bytes);
-    if (done == WHIT_OK) done = whit_lang_decode(path, bytes.data, bytes.size_bytes, &decoded, root, &error);
+    const char *name = is_stdin ? "stdin" : path;
+    if (done == WHIT_OK) done = whit_lang_decode(name, bytes.data, bytes.size_bytes, &decoded, root, &error);
     free(text->data);
     *text =
         (cli_text){.data = done == WHIT_OK ? malloc(decoded.size_bytes + 1) : NULL, .size_bytes = decoded.size_bytes};

@@ -82,6 +82,17 @@ expect 0 whit run -m model.ndf -p the -n 3 --temp 0 --no-stats --program model.n
 expect 0 whit exec one.ndl --binary model.ndf
 expect 0 whit exec model.ndf
 [ "$(cat out)" = 3 ] || complain "the last frame counts: $(cat out)"
+# standard input: a program, but not a container, whose frames are read by the file's path
+exec_stdin() { whit exec - <"$1"; }
+expect 0 exec_stdin one.ndlp
+[ "$(cat out)" = 3 ] || complain "a program in binary form from stdin: $(cat out)"
+cp program.ndf ./-
+expect 2 exec_stdin model.ndf
+one_line "stdin: an .ndf cannot be read from standard input" "give the file's path"
+head -c 100 one.ndlp >cut.ndlp
+expect 3 exec_stdin cut.ndlp
+one_line "stdin: "
+rm ./-
 
 # A false node, a missing node and a false root are named.
 python3 - <<'END'
