@@ -38,6 +38,7 @@ typedef struct slot {
     const whit_stage *stage_list[STAGES_MAX];
     int32_t *held; /* tokens of the sequence while the slot is free */
     size_t n_held;
+    uint32_t n_cached;                  /* tokens of the current job's prompt that need not be computed */
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters with which the sequence's tokens were computed */
     size_t n_mounts;
     bool is_kept;           /* the tokens are saved in the cache folder, and have not changed since */
@@ -127,7 +128,7 @@ static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, 
     slot *s = &e->slots[at];
     free(s->held);
     s->held = NULL;
-    s->n_held = 0;
+    s->n_held = s->n_cached = 0;
     s->n_mounts = job->n_mounts;
     s->conversation = job->conversation;
     memcpy(s->mounts, job->mounts, sizeof s->mounts);
@@ -135,7 +136,7 @@ static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, 
     if (job->prompt_logprobs) {
         WHIT_TRY(whit_session_truncate(e->session, at, 0, error));
     } else {
-        WHIT_TRY(whit_session_reuse(e->session, at, job->ids, job->n_ids, &job->n_cached, error));
+        WHIT_TRY(whit_session_reuse(e->session, at, job->ids, job->n_ids, &s->n_cached, error));
     }
     return WHIT_OK;
 }
@@ -149,7 +150,7 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
     WHIT_TRY(prepare_sequence(e, at, job, error));
     WHIT_TRY(whit_sampler_open(e->model, &job->sampling, &s->sampler, error));
     options.sequence = at;
-    options.n_present = job->n_cached;
+    options.n_present = s->n_cached;
     options.n_tokens = job->n_tokens;
     options.n_draft_tokens = e->options.n_draft_tokens;
     options.ignore_end = job->ignore_end;
@@ -271,6 +272,7 @@ static void start_jobs(whit_engine *e)
         pthread_mutex_lock(&e->lock);
         job->started = true;
         job->started_ns = started_ns;
+        job->n_cached = e->slots[at].n_cached;
         e->counts.queue_ns += started_ns - job->queued_ns;
         whit_histogram_add(&e->counts.queued, WHIT_HISTOGRAM_TIMES, started_ns - job->queued_ns);
         if (status != WHIT_OK) {
