@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Tests that a project's scratch copy whose files were deleted is filled again by the next update. */
+ * Tests that a project's scratch copy whose files were deleted is filled again by the next update, and that files that
+ * change during the copying are not copied unseen. */
 #include "test_folder.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,10 +126,81 @@ static void closed_folders_are_opened(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Exchanges a file without a key for one with a key, and a folder for a link out of the project, until `ended`. */
+struct exchange {
+    pthread_t thread;
+    char names[4][300];
+    atomic_bool ended;
+};
+
+static void *exchange_all(void *user)
+{
+    struct exchange *x = user;
+    while (!atomic_load(&x->ended)) {
+        for (int i = 0; i < 4; i += 2)
+            (void)syscall(SYS_renameat2, AT_FDCWD, x->names[i], AT_FDCWD, x->names[i + 1], 2u /* exchange */);
+        usleep(500);
+    }
+    return NULL;
+}
+
+static bool begins_with(const whit_scratch *scratch, const char *name, const char *text)
+{
+    char path[PATH_MAX + 64], got[8] = "";
+    snprintf(path, sizeof path, "%s/%s", scratch->tree, name);
+    int fd = open(path, O_RDONLY);
+    bool same = fd >= 0 && read(fd, got, strlen(text)) == (ssize_t)strlen(text) && strcmp(got, text) == 0;
+    if (fd >= 0) close(fd);
+    return same;
+}
+
+/* What a command sees is what was searched for keys, and a file of the project, although another program changes both
+ * during the copying. */
+static void files_that_change_are_not_copied_unseen(void **state)
+{
+    (void)state;
+    enum { SIZE = 2 << 20, ROUNDS = 60 };
+    static const char key[] = "k = 'ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'\n";
+    const whit_scratch_wait wait = {NULL, NULL, NULL};
+    whit_scratch scratch;
+    whit_error error;
+    struct exchange x = {.ended = false};
+    char project[300], cache[300], *text = malloc(SIZE);
+    int n_keys = 0, n_outside = 0;
+    assert_non_null(text);
+    memset(text, 'x', SIZE);
+    snprintf(project, sizeof project, "%s", in_folder("changed"));
+    snprintf(cache, sizeof cache, "%s", in_folder("cache"));
+    assert_int_equal(mkdir(project, 0755), 0);
+    assert_int_equal(mkdir(in_folder("changed/d"), 0755), 0);
+    assert_int_equal(mkdir(in_folder("elsewhere"), 0755), 0);
+    assert_ok(whit_write_file(in_folder("changed/d/f"), text, 1, &error), error);
+    assert_ok(whit_write_file(in_folder("elsewhere/f"), "outside", 7, &error), error);
+    assert_int_equal(symlink("../elsewhere", in_folder("changed/link")), 0);
+    assert_ok(whit_write_file(in_folder("changed/a"), text, SIZE, &error), error);
+    memcpy(text, key, sizeof key - 1);
+    assert_ok(whit_write_file(in_folder("with_key"), text, SIZE, &error), error);
+    static const char *const names[] = {"changed/a", "with_key", "changed/d", "changed/link"};
+    for (int i = 0; i < 4; i++) snprintf(x.names[i], sizeof x.names[i], "%s", in_folder(names[i]));
+    assert_ok(whit_scratch_open(project, cache, "run", &wait, &scratch, &error), error);
+    assert_int_equal(pthread_create(&x.thread, NULL, exchange_all, &x), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        assert_ok(whit_scratch_update(&scratch, project, NULL, &error), error);
+        n_keys += begins_with(&scratch, "a", "k = ");
+        n_outside += begins_with(&scratch, "d/f", "out") || begins_with(&scratch, "link/f", "out");
+    }
+    atomic_store(&x.ended, true);
+    pthread_join(x.thread, NULL);
+    assert_int_equal(n_keys, 0);
+    assert_int_equal(n_outside, 0);
+    whit_scratch_close(&scratch);
+    free(text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(emptied_copies_are_filled_again),
-                                       cmocka_unit_test(deep_folders_are_removed),
-                                       cmocka_unit_test(closed_folders_are_opened)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(emptied_copies_are_filled_again), cmocka_unit_test(deep_folders_are_removed),
+        cmocka_unit_test(closed_folders_are_opened), cmocka_unit_test(files_that_change_are_not_copied_unseen)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define WRITTEN        " written"
+#define INCOMING       "incoming" /* a file that is being copied; commands do not see it */
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
 #define LIST_BYTES_MAX ((size_t)256 << 20)
 #define KEY_BYTES      ((size_t)1 << 20) /* size of the pieces, in bytes, in which a file is searched for keys */
@@ -44,6 +45,7 @@ struct entry {
 struct update {
     whit_scratch *scratch;
     const char *project;
+    int project_fd, folder_fd; /* the project, and the folder of the copy, in which INCOMING is */
     /* list of the last update: struct entry[] sorted by path, and the text with the paths */
     whit_buf old, old_text;
     /* list of this update: struct entry[], which owns its paths, and the lines to be written to the list's file */
@@ -114,22 +116,49 @@ static bool copy_bytes(int from, int to, uint64_t size)
     return true;
 }
 
-/* Copies a file or link. is_first: the copy gets the original's times; a later copy gets the current time, so that
- * build tools rebuild what depends on it. */
-static bool put_copy(int folder, const char *name, const char *full, const struct stat *info, bool is_first)
+/* Opens a file of the project by a walk that follows no links, since another program may put one in the place of a
+ * folder. Returns -1 with errno on failure. */
+static int open_original(const struct update *u, const char *path)
+{
+    char part[NAME_MAX + 1];
+    int at = u->project_fd;
+    for (bool is_last = false; at >= 0 && !is_last;) {
+        const size_t n = strcspn(path, "/");
+        is_last = !path[n];
+        /* O_NONBLOCK: the file may have been replaced by a pipe, whose opening would block. */
+        const int kind = is_last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
+        int next = -1;
+        errno = ENAMETOOLONG;
+        if (n <= NAME_MAX) {
+            memcpy(part, path, n);
+            part[n] = 0;
+            next = openat(at, part, kind | O_NOFOLLOW | O_CLOEXEC);
+        }
+        const int failure = errno;
+        if (at != u->project_fd) close(at);
+        errno = failure;
+        at = next;
+        path += n + 1;
+    }
+    return at;
+}
+
+/* Copies a file or link of the project to INCOMING. is_first: the copy gets the original's times; a later copy gets the
+ * current time, so that build tools rebuild what depends on it. */
+static bool take_copy(const struct update *u, const char *path, const struct stat *info, bool is_first)
 {
     const struct timespec times[2] = {info->st_atim, info->st_mtim};
     char target[PATH_MAX];
-    whit_agent_remove_all(folder, name);
+    whit_agent_remove_all(u->folder_fd, INCOMING);
     if (S_ISLNK(info->st_mode)) {
-        ssize_t n = readlink(full, target, sizeof target - 1);
+        ssize_t n = readlinkat(u->project_fd, path, target, sizeof target - 1);
         if (n <= 0) return false;
         target[n] = 0;
-        return symlinkat(target, folder, name) == 0;
+        return symlinkat(target, u->folder_fd, INCOMING) == 0;
     }
-    /* O_NONBLOCK: the file may have been replaced by a pipe, whose opening would block. */
-    int from = open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    int to = from >= 0 ? openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    int from = open_original(u, path);
+    int to =
+        from >= 0 ? openat(u->folder_fd, INCOMING, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info->st_size) &&
         fchmod(to, (info->st_mode & 0777) | 0600) == 0 && (!is_first || futimens(to, times) == 0);
     int failure = errno;
@@ -234,11 +263,14 @@ static bool has_key(const char *text, size_t n)
     return found;
 }
 
-/* Returns whether the file contains a key or cannot be read completely. */
-static bool holds_key(const char *full)
+/* Returns whether a file of the copy contains a key or cannot be read completely; links contain none. The copy is
+ * searched and not the project's file: another program may change that between the search and the copying. */
+static bool holds_key(int folder, const char *name)
 {
     whit_buf text = {0};
-    int fd = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode)) return false;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     bool ok = fd >= 0 && whit_buf_reserve(&text, KEY_BYTES + KEY_OVERLAP), found = false;
     for (ssize_t got = 1; ok && got > 0 && !found;) {
         got = read(fd, text.data + text.size_bytes, KEY_BYTES + KEY_OVERLAP - text.size_bytes);
@@ -281,18 +313,20 @@ static bool visit(void *user, const char *path)
         now = stamp_of(&own, &copy);
         same = memcmp(&now, &known->stamp, sizeof now) == 0;
     }
-    if ((!same || u->has_old_keys) && S_ISREG(own.st_mode) && holds_key(full)) {
-        /* An update that failed may have left a copy that the list lacks. */
-        if (folder >= 0) {
-            whit_agent_remove_all(folder, name);
-            close(folder);
-        }
+    bool ok = folder >= 0;
+    if (ok && !same) {
+        const bool is_first = !known && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+        whit_agent_remove_all(folder, name);
+        ok = take_copy(u, path, &own, is_first);
+    }
+    if (ok && (same ? u->has_old_keys && holds_key(folder, name) : holds_key(u->folder_fd, INCOMING))) {
+        whit_agent_remove_all(folder, name);
+        close(folder);
         return true;
     }
-    bool ok = folder >= 0 &&
-        (same ||
-         (put_copy(folder, name, full, &own, !known && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) &&
-          fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0));
+    if (ok && !same)
+        ok = renameat(u->folder_fd, INCOMING, folder, name) == 0 &&
+            fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0;
     /* a file that has disappeared or cannot be read is left out of the copy, but a full or read-only disk ends the
      * update */
     if (!ok && (errno == ENOSPC || errno == EDQUOT || errno == EROFS))
@@ -403,6 +437,10 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
 {
     const whit_walk_how all = {.rules = project, .all = true}, how = {.skip = skip_folder};
     struct update u = {.scratch = scratch, .project = project, .error = error};
+    u.project_fd = open(project, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    u.folder_fd = open(scratch->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (u.project_fd < 0 || u.folder_fd < 0)
+        u.status = whit_fail_errno(error, u.project_fd < 0 ? project : scratch->folder, "open this folder");
     char path[PATH_MAX + 16];
     uint8_t digest[WHIT_HASH_BYTES];
     scratch->n_copied = scratch->n_same = 0;
@@ -410,7 +448,7 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     whit_hash_hex(digest, u.keys);
     whit_buf_printf(&u.text, "%s\n", u.keys);
     read_list(&u);
-    (void)whit_walk(project, &how, visit, &u);
+    if (u.status == WHIT_OK) (void)whit_walk(project, &how, visit, &u);
     if (u.status == WHIT_OK) remove_gone(&u);
     if (u.status == WHIT_OK && scratch->removes_strangers && !whit_walk(scratch->tree, &all, remove_stranger, &u))
         u.status = whit_fail(error, WHIT_ERROR_LIMIT,
@@ -427,6 +465,9 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     whit_buf_free(&u.text);
     whit_buf_free(&u.old);
     whit_buf_free(&u.old_text);
+    if (u.folder_fd >= 0) whit_agent_remove_all(u.folder_fd, INCOMING);
+    if (u.project_fd >= 0) close(u.project_fd);
+    if (u.folder_fd >= 0) close(u.folder_fd);
     return u.status;
 }
 
