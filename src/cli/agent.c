@@ -445,8 +445,8 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
     }
     if (!writes || reason) status = look_at_turns(call, project, what, &number, reason, &is_agreed);
     if (status == CLI_OK && writes && is_agreed) status = turn_back(call, project, undo, &number, reason != NULL);
-    if (status == CLI_OK && !lists && is_agreed)
-        cli_note("turn %u is %s%s", number, writes ? "" : "to be ", undo ? "undone" : "redone");
+    const char *done = undo ? "undone" : "redone";
+    if (status == CLI_OK && !lists && is_agreed) cli_note("turn %u is %s%s", number, writes ? "" : "to be ", done);
     return status;
 }
 

@@ -296,8 +296,9 @@ static int do_plan(struct cli_tasks *t, const char *task)
 static int turn_back(struct cli_tasks *t, const char *what, const char *which)
 {
     whit_buf reason = {0};
+    if (!*which) which = NULL;
     if (!t->pasted || name_pasted(t->pasted, &reason))
-        (void)cli_agent_turns(t->call, t->project, what, *which ? which : NULL, t->pasted ? whit_chars(&reason) : NULL);
+        (void)cli_agent_turns(t->call, t->project, what, which, t->pasted ? whit_chars(&reason) : NULL);
     whit_buf_free(&reason);
     return CLI_OK;
 }

@@ -72,8 +72,7 @@ typedef void whit_change_fn(void *user, const whit_change *change);
 whit_status whit_turns_look(const char *project, const char *state_dir, whit_turns **journal, whit_error *error);
 /* Returns the interrupted turn of a journal that whit_turns_look() has opened; NULL: no turn was interrupted. */
 const whit_turn *whit_turns_interrupted(const whit_turns *journal);
-/* Calls on_change for each change by which whit_turns_open() would roll this turn back. Errors: as of whit_turns_open().
- */
+/* Calls on_change for each change by which whit_turns_open() would roll this turn back. Errors: io, format. */
 whit_status whit_turns_show_interrupted(const whit_turns *journal, whit_change_fn *on_change, void *user,
                                         whit_error *error);
 /* Returns the number of a project's interrupted turn and writes nothing; 0 if no turn was interrupted or the journal

@@ -32,7 +32,7 @@ static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd
 {
     static const struct timespec pause = {0, 20000000};
     const bool only_reads = mode == WHIT_NDF_LOG_READ_SOON, is_patient = only_reads || mode == WHIT_NDF_LOG_APPEND_SOON;
-    const int lock = (only_reads ? LOCK_SH : LOCK_EX) | (mode == WHIT_NDF_LOG_APPEND ? 0 : LOCK_NB);
+    const int kind = only_reads ? LOCK_SH : LOCK_EX, lock = kind | LOCK_NB * (mode != WHIT_NDF_LOG_APPEND);
     const uint64_t until_ns = whit_now_ns() + (is_patient ? SOON_NS : 0);
     for (int n_tries = 0; n_tries < 100; n_tries++) {
         *fd = open(path, (only_reads ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
