@@ -915,6 +915,12 @@ static const struct row own[] = {
     {"aaa\naab\n", ":%s/^a//gc\ryn/a\rx", "aa\na|b\n"},
     {"a b c\n", ":s/ /,/gc\ryn", "a,b| c\n"},
     {"ab\nab\nab\n", ":1,2s/a/x/gc\ra", "xb\nx|b\nab\n"},
+    /* a backward range changes nothing, and ends the line of commands */
+    {"a\nb\nc\n", ":3,2d\r", "|a\nb\nc\n"},
+    {"a\nb\nc\n", "j:.,1s/./x/\r", "a\n|b\nc\n"},
+    {"a\nb\nc\n", ":$,1d|2d\r", "|a\nb\nc\n"},
+    {"a\nb\nc\n", "jmaggma:2ka\r:'a,1y\rp", "|a\nb\nc\n"},
+    {"a\nb\nc\n", ":2,2d\r", "a\n|c\n"},
     {"a a\na a\n", ":%s/a/x/c\rya", "x a\nx| a\n"},
     /* empty matches: one at each place; the last is the one at the end of the text */
     {"a\nb\nc\nd\n", ":%s/$/x/\r", "ax\nbx\ncx\n|dx\n"},
@@ -1110,6 +1116,21 @@ static void long_line_again(void **state)
     unlink(path);
 }
 
+static void backward_range(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/whit-vi-XXXXXX";
+    whit_screen screen = {0};
+    whit_editor *editor = open_text("a\nb\nc\n", 6, path, &screen);
+    whit_editor_line(editor, "3,2d");
+    assert_true(editor->message_is_error);
+    assert_string_equal(editor->message, "the range is backwards: its first line is below its last line");
+    assert_int_equal(whit_text_size(ed_text(editor)), 6);
+    whit_editor_close(editor);
+    whit_screen_free(&screen);
+    unlink(path);
+}
+
 /* A command is not started without its end. */
 static void long_command(void **state)
 {
@@ -1168,8 +1189,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_vim),  cmocka_unit_test(own_rows),        cmocka_unit_test(lines_beyond_a_million),
-        cmocka_unit_test(long_parts),   cmocka_unit_test(long_line_again), cmocka_unit_test(long_command),
-        cmocka_unit_test(long_setting), cmocka_unit_test(keys_in_help),
+        cmocka_unit_test(long_parts),   cmocka_unit_test(long_line_again), cmocka_unit_test(backward_range),
+        cmocka_unit_test(long_command), cmocka_unit_test(long_setting),    cmocka_unit_test(keys_in_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,10 +173,9 @@ static bool take_range(ed *e, const char **at, struct range *range)
         range->n_given = 2;
         ed_vi_skip_blanks(at);
     }
-    if (range->first > range->last) {
-        line = range->first;
-        range->first = range->last;
-        range->last = line;
+    if (!wrong && range->first > range->last) {
+        ed_vi_fail(e, "the range is backwards: its first line is below its last line");
+        return false;
     }
     return !wrong;
 }
