@@ -49,7 +49,7 @@ WHIT_API size_t whit_conversation_undo(whit_conversation *conversation);
 WHIT_API size_t whit_conversation_n_left_out(const whit_conversation *conversation);
 
 /* Writes {"messages": [...]} and a line feed, atomically. An existing file is replaced only if it holds a conversation
- * (WHIT_ERROR_FORMAT otherwise). */
+ * and nothing else (WHIT_ERROR_FORMAT otherwise), so that no member of another program's file is lost. */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_save(const whit_conversation *conversation, const char *path,
                                                          whit_error *error);
 /* Replaces the messages by those of a file as whit_conversation_save writes it; on failure they are unchanged. */

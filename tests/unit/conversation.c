@@ -148,6 +148,32 @@ static void files_say_the_same(void **state)
             assert_int_equal(whit_conversation_append(c, bad[i], strlen(bad[i]), &error), WHIT_ERROR_FORMAT);
     }
     assert_int_equal(whit_conversation_count(c), 3);
+
+    /* members that saving would drop; such a file can be loaded, but not replaced */
+    static const char *const others[] = {
+        "{\"messages\":[],\"extra\":1}",
+        "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"x\"}]}",
+        "{\"messages\": [], \"messages\": []}",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_ok(whit_write_file(path, others[i], strlen(others[i]), &error), error);
+        assert_int_equal(whit_conversation_save(c, path, &error), WHIT_ERROR_FORMAT);
+        assert_non_null(strstr(error.message, "not replaced"));
+        text.size_bytes = 0;
+        assert_ok(whit_read_file(path, 1000, &text, &error), error);
+        assert_int_equal(text.size_bytes, strlen(others[i]));
+        assert_memory_equal(text.data, others[i], text.size_bytes);
+        assert_ok(whit_conversation_load(c, path, &error), error);
+    }
+    /* members of a message are kept */
+    static const char tagged[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"x\", \"id\": 7}]}\n";
+    assert_ok(whit_write_file(path, tagged, sizeof tagged - 1, &error), error);
+    assert_ok(whit_conversation_load(c, path, &error), error);
+    assert_ok(whit_conversation_save(c, path, &error), error);
+    text.size_bytes = 0;
+    assert_ok(whit_read_file(path, 1000, &text, &error), error);
+    assert_int_equal(text.size_bytes, sizeof tagged - 1);
+    assert_memory_equal(text.data, tagged, text.size_bytes);
     unlink(path);
     whit_buf_free(&text);
     whit_buf_free(&again);

@@ -167,22 +167,30 @@ static whit_status append_message(whit_conversation *c, const whit_json *json, u
     return status;
 }
 
-/* Appends the messages of a document; on failure the list is unchanged. list_only: a document of a single message is
- * refused. */
+/* The documents that a reader accepts. */
+typedef enum document_kind {
+    DOCUMENT_ANY,   /* a list of messages, an object with such a list, or a single message */
+    DOCUMENT_LIST,  /* an object with a list "messages" and maybe other members */
+    DOCUMENT_SAVED, /* an object with a list "messages" only, as whit_conversation_save() writes it */
+} document_kind;
+
+/* Appends the messages of a document; on failure the list is unchanged. */
 static whit_status append_document(whit_conversation *c, const char *name, const char *text, size_t n_bytes,
-                                   bool list_only, whit_error *error)
+                                   document_kind kind, whit_error *error)
 {
     whit_json json = {0};
     const size_t n_before = whit_conversation_count(c);
     WHIT_TRY(whit_json_parse(name, text, n_bytes, c->allocator, &json, error));
     uint32_t list = whit_json_get(&json, WHIT_JSON_ROOT, "messages");
-    if (list == WHIT_JSON_NONE && !list_only) list = WHIT_JSON_ROOT;
+    if (list == WHIT_JSON_NONE && kind == DOCUMENT_ANY) list = WHIT_JSON_ROOT;
     whit_status status = WHIT_OK;
-    if (whit_json_type_of(&json, list) == WHIT_JSON_ARRAY) {
+    if (kind == DOCUMENT_SAVED && whit_json_count(&json, WHIT_JSON_ROOT) != 1) {
+        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "expected no other members than \"messages\"");
+    } else if (whit_json_type_of(&json, list) == WHIT_JSON_ARRAY) {
         for (uint32_t at = whit_json_first(&json, list); status == WHIT_OK && at != WHIT_JSON_NONE;
              at = whit_json_next(&json, list, at))
             status = append_message(c, &json, at, error);
-    } else if (list_only) {
+    } else if (kind != DOCUMENT_ANY) {
         status = whit_json_fail(&json, WHIT_JSON_ROOT, error,
                                 "this is not a conversation: expected an object with a list \"messages\"");
     } else {
@@ -197,7 +205,7 @@ whit_status whit_conversation_append(whit_conversation *c, const char *json, siz
 {
     WHIT_NEED(c);
     WHIT_NEED(json);
-    return append_document(c, "messages", json, json_bytes, false, error);
+    return append_document(c, "messages", json, json_bytes, DOCUMENT_ANY, error);
 }
 
 whit_status whit_conversation_set_system(whit_conversation *c, const char *text, size_t text_bytes, whit_error *error)
@@ -235,7 +243,7 @@ bool whit_conversation_write(const whit_conversation *c, size_t n_system, size_t
 }
 
 /* Appends a file's messages to `list`, a conversation without a session. */
-static whit_status read_file(whit_conversation *list, const char *path, whit_error *error)
+static whit_status read_file(whit_conversation *list, const char *path, document_kind kind, whit_error *error)
 {
     whit_buf text = {.allocator = list->allocator};
     whit_status status = whit_read_file(path, FILE_BYTES_MAX, &text, error);
@@ -245,7 +253,7 @@ static whit_status read_file(whit_conversation *list, const char *path, whit_err
         status = whit_fail(error, WHIT_ERROR_FORMAT,
                            "%s: this is not a conversation: expected a JSON object with a list \"messages\"", path);
     if (status == WHIT_OK)
-        status = append_document(list, path, text.data ? whit_chars(&text) : "", text.size_bytes, true, error);
+        status = append_document(list, path, text.data ? whit_chars(&text) : "", text.size_bytes, kind, error);
     whit_buf_free(&text);
     return status;
 }
@@ -263,12 +271,13 @@ whit_status whit_conversation_save(const whit_conversation *c, const char *path,
     whit_error reason;
     whit_buf text = {.allocator = c->allocator};
     whit_conversation there = {.allocator = c->allocator, .messages = {.allocator = c->allocator}};
-    whit_status status = read_file(&there, path, &reason);
+    whit_status status = read_file(&there, path, DOCUMENT_SAVED, &reason);
     free_list(&there);
     if (status == WHIT_ERROR_MEMORY) return whit_fail_memory(error, "the conversation", 0);
     if (status != WHIT_OK && access(path, F_OK) == 0)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: exists and is not a conversation, so it was not replaced: choose another name", path);
+                         "%s: exists and is not a conversation alone, so it was not replaced: choose another name",
+                         path);
     bool ok = whit_buf_append_str(&text, "{\"messages\": ") && whit_conversation_write(c, 0, 0, &text) &&
         whit_buf_append_str(&text, "}\n");
     status = ok ? whit_write_file(path, text.data, text.size_bytes, error)
@@ -282,7 +291,7 @@ whit_status whit_conversation_load(whit_conversation *c, const char *path, whit_
     WHIT_NEED(c);
     WHIT_NEED(path);
     whit_conversation incoming = {.allocator = c->allocator, .messages = {.allocator = c->allocator}};
-    whit_status status = read_file(&incoming, path, error);
+    whit_status status = read_file(&incoming, path, DOCUMENT_LIST, error);
     if (status == WHIT_OK) {
         whit_buf old = c->messages;
         c->messages = incoming.messages;
