@@ -11,6 +11,7 @@
 #include "base/items.h"
 #include "base/piped.h"
 #include "base/plain.h"
+#include "base/utf8.h"
 
 enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20, WORDS_MAX = 63, CANNOT_START = 127 };
 enum { END_MS = 10000 }; /* time for a program to exit after it has closed its output */
@@ -164,11 +165,12 @@ static void write_input(whit_piped *child, const char *bytes, size_t n_bytes, si
     whit_piped_close_input(child);
 }
 
-/* Writes the program's input and reads its output until it ends; output beyond RESULT_BYTES_MAX is dropped. Returns
- * false if cancelled or out of memory. */
-static bool exchange(whit_piped *child, const char *input, size_t n_bytes, whit_buf *result)
+/* Writes the program's input and reads its output until it ends. `result` gets its first RESULT_BYTES_MAX bytes;
+ * *n_read becomes the size of the whole output. Returns false if cancelled or out of memory. */
+static bool exchange(whit_piped *child, const char *input, size_t n_bytes, whit_buf *result, uint64_t *n_read)
 {
     char part[4096];
+    *n_read = 0;
     for (size_t n_written = 0;;) {
         if (*cli_cancelled()) return false;
         write_input(child, input, n_bytes, &n_written);
@@ -177,22 +179,34 @@ static bool exchange(whit_piped *child, const char *input, size_t n_bytes, whit_
         const ssize_t n = read(child->out, part, sizeof part);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n <= 0) return true;
-        if (result->size_bytes < RESULT_BYTES_MAX && !whit_buf_append(result, part, (size_t)n)) return false;
+        const size_t room = RESULT_BYTES_MAX - result->size_bytes, taken = (size_t)n < room ? (size_t)n : room;
+        if (taken && !whit_buf_append(result, part, taken)) return false;
+        *n_read += (size_t)n;
     }
+}
+
+/* Ends an output that was cut with a note about the cut, which the model and the person read. */
+static void note_cut(whit_buf *result, uint64_t n_read)
+{
+    if (n_read == result->size_bytes) return;
+    result->size_bytes = whit_utf8_cut(whit_chars(result), result->size_bytes, result->size_bytes - 1);
+    whit_buf_printf(result, "\n[cut: %zu of %llu bytes; ask for less]", result->size_bytes, (unsigned long long)n_read);
 }
 
 static void run_command(const json_t *command, const whit_conversation_call *call, whit_buf *result)
 {
     const char *words[WORDS_MAX + 1] = {NULL};
     whit_piped child = {0};
+    uint64_t n_read = 0;
     whit_error error;
     for (size_t i = 0; i < WORDS_MAX && i < json_array_size(command); i++)
         words[i] = json_string_value(json_array_get(command, i));
     const bool is_started =
         whit_piped_start(&child, (char *const *)words, &(whit_piped_how){.at_terminal = true}, &error) == WHIT_OK;
-    const bool is_read = is_started && exchange(&child, call->arguments, call->arguments_bytes, result);
+    const bool is_read = is_started && exchange(&child, call->arguments, call->arguments_bytes, result, &n_read);
     const int status = whit_piped_end(&child, is_read ? END_MS : 0);
     if (!is_read) result->size_bytes = 0;
+    if (is_read) note_cut(result, n_read);
     while (result->size_bytes && result->data[result->size_bytes - 1] == '\n') result->size_bytes--;
     if (is_read && status == 0) return;
     if (!is_started || (is_read && status == CANNOT_START && !result->size_bytes))

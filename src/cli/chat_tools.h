@@ -38,7 +38,7 @@ json_t *cli_chat_tool_arguments(const whit_conversation_call *call);
  * command are on one line each, and control and hidden characters are marked. Returns false if memory runs out. */
 bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *text);
 /* Runs a tool; the call's arguments must be a JSON object. `result` gets the tool's output; if the tool fails, it also
- * or only gets "error: " and the reason. */
+ * or only gets "error: " and the reason. A command's output over 1 MiB is cut, with a note at its end. */
 void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *result);
 
 #endif

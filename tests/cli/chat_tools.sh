@@ -59,6 +59,16 @@ grep -q 'ended with status 7' out || complain "a command that fails: $(cat out)"
 echo '[{"type": "function", "function": {"name": "weather"}, "command": ["/nowhere/at/all"]}]' >absent.json
 script 0 'x\ny\n' --tools absent.json --grammar weather.gbnf
 grep -q "'/nowhere/at/all' cannot be started" out || complain "a command that is absent: $(cat out)"
+# An output over 1 MiB is cut with a note that person and model read; the next prompt does not fit the context.
+echo 'print("x" + "\u00e9" * 700000)' >long.py
+echo '[{"type": "function", "function": {"name": "weather"}, "command": ["python3", "long.py"]}]' >long.json
+script 4 'x\ny\n/save long_output.json\n' --tools long.json --grammar weather.gbnf
+tail -n 1 out | grep -q '^\[cut: 1048575 of 1400002 bytes; ask for less\]$' || complain "a long output: $(tail -c 200 out)"
+python3 - <<'END' || complain "the model's result of a long output"
+import json
+result = json.load(open("long_output.json"))["messages"][2]["content"]
+assert result == "x" + "\u00e9" * 524287 + "\n[cut: 1048575 of 1400002 bytes; ask for less]", result[-100:]
+END
 
 rm -f seen
 script 0 'x\n' --tools command.json --grammar weather.gbnf -n 60
