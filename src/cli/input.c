@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -25,6 +27,7 @@
 #endif
 
 enum { HISTORY_LINES = 1000, HISTORY_BYTES = 4 << 20 };
+enum { LOCK_MS = 2000, LOCK_PAUSE_MS = 10, OPENINGS_MAX = 100 };
 
 struct cli_input {
     cli_reader reader; /* reads lines if there is no line editor */
@@ -81,12 +84,46 @@ static void enter(cli_input *input, const char *line)
     if (line[strspn(line, " \t\n")]) history(input->history, &event, H_ENTER, line);
 }
 
-/* Loads the last HISTORY_LINES lines of the file. If the file has become long, shortens it to these lines. */
+/* Waits up to LOCK_MS for the lock of an open file. Returns false if another process keeps it that long, such as one
+ * that was stopped; a file system without locks counts as locked. */
+static bool lock_file(int fd)
+{
+    static const struct timespec pause = {0, LOCK_PAUSE_MS * 1000000l};
+    for (int waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited_ms += LOCK_PAUSE_MS) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return true;
+        if (waited_ms >= LOCK_MS) return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+/* Opens the history file for appending, and locks it until it is closed. Returns -1 if that fails. A chat that shortens
+ * the file replaces it, so the lock only counts if the path still names the locked file. */
+static int open_history(const char *path)
+{
+    for (int i = 0; i < OPENINGS_MAX; i++) {
+        struct stat opened, named;
+        const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0) return -1;
+        const bool is_locked = lock_file(fd);
+        if (is_locked && fstat(fd, &opened) == 0 && lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+            opened.st_ino == named.st_ino)
+            return fd;
+        close(fd);
+        if (!is_locked) return -1;
+    }
+    return -1;
+}
+
+/* Loads the last HISTORY_LINES lines of the file. If the file has become long, shortens it to these lines; the lock
+ * keeps other chats from appending meanwhile. */
 static void load_history(cli_input *input)
 {
     whit_buf text = {0};
+    const int locked = open_history(input->history_path);
     if (whit_read_file(input->history_path, HISTORY_BYTES, &text, NULL) != WHIT_OK || !whit_buf_append(&text, "", 1)) {
         whit_buf_free(&text);
+        if (locked >= 0) close(locked);
         return;
     }
     char *begin = WHIT_ITEMS(char, &text), *at = begin + text.size_bytes - 1;
@@ -96,7 +133,8 @@ static void load_history(cli_input *input)
         while (at > begin && at[-1] != '\n');
         n_lines++;
     }
-    if (at - begin > HISTORY_BYTES / 8) whit_write_file(input->history_path, at, strlen(at), NULL);
+    if (at - begin > HISTORY_BYTES / 8 && locked >= 0) whit_write_file(input->history_path, at, strlen(at), NULL);
+    if (locked >= 0) close(locked);
     for (char *line = at; *line;) {
         char *feed = strchr(line, '\n');
         if (feed) *feed = 0;
@@ -111,7 +149,7 @@ static void load_history(cli_input *input)
 static void append_history(const cli_input *input, const char *line, size_t n_bytes)
 {
     if (!input->history_path) return;
-    int fd = open(input->history_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int fd = open_history(input->history_path);
     if (fd < 0) return;
     whit_buf text = {0};
     if (whit_buf_append(&text, line, n_bytes) && whit_buf_append_str(&text, "\n")) {

@@ -2,8 +2,8 @@
  * Reads lines from the user: if stdin and stdout are a terminal, with a line editor and history (libedit).
  *
  * The history is a text file in the user's state folder, which only its owner can read, with one message per line. A
- * line is appended as soon as it is typed, so that several chats may share the file. A pasted message with line feeds
- * is not appended. */
+ * line is appended as soon as it is typed, so that several chats may share the file, which is locked meanwhile and
+ * while it is shortened. A pasted message with line feeds is not appended. */
 #ifndef WHIT_CLI_INPUT_H
 #define WHIT_CLI_INPUT_H
 

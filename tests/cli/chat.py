@@ -37,7 +37,7 @@ PROMPT = b"\n>>> "  # of a new line; an editor may show the one it works on agai
 
 
 class Chat:
-    def __init__(self, *arguments, term="xterm"):
+    def __init__(self, *arguments, term="xterm", meanwhile=lambda process: None):
         self.leader, follower = pty.openpty()
         env = dict(os.environ, TERM=term, LC_ALL="C.UTF-8")
         self.process = subprocess.Popen(program + ["chat", "-c", "256", "--temp", "0", *arguments], stdin=follower,
@@ -45,6 +45,7 @@ class Chat:
                                         preexec_fn=own_the_terminal)
         os.close(follower)
         self.text = b""
+        meanwhile(self.process)
         self.wait(PROMPT)
 
     def wait(self, *wanted, seconds=120):
@@ -151,5 +152,42 @@ if os.environ["EDITOR_BUILT"] == "1":
     chat.wait(PROMPT)
     chat.type(b"/show history\n")
     chat.wait(b"user: and the land caf\xc3\xa9")
+    chat.end()
+
+    # Two chats share the history: one that shortens it waits for the other's lock and keeps its line, and a line goes
+    # to the file that another chat has put in place of the opened one.
+    def wait_for_open(process, seconds=5):
+        folder = "/proc/%d/fd" % process.pid
+        until = time.time() + seconds
+        while time.time() < until:
+            try:
+                if history in [os.readlink(os.path.join(folder, fd)) for fd in os.listdir(folder)]:
+                    return
+            except OSError:
+                pass  # a descriptor was closed meanwhile, or the system has no /proc
+            time.sleep(0.005)
+
+    open(history, "w").write("".join("line %d %s\n" % (i, "x" * 400) for i in range(3000)))
+    other = open(history, "a")
+    fcntl.flock(other, fcntl.LOCK_EX)
+
+    def append_line(process):
+        wait_for_open(process)
+        time.sleep(0.3)  # a chat without the lock would read and replace the file now
+        other.write("typed meanwhile\n")
+        other.close()
+
+    chat = Chat("-m", "model.ndf", "-n", "4", meanwhile=append_line)
+    lines = open(history).read().splitlines()
+    check("shortened", len(lines) == 1000 and lines[-1] == "typed meanwhile", len(lines), lines[-1][:40])
+    other = open(history, "a")
+    fcntl.flock(other, fcntl.LOCK_EX)
+    chat.type(b"the land\n")
+    wait_for_open(chat.process)
+    open(history + ".new", "w").write("shortened\n")
+    os.replace(history + ".new", history)
+    other.close()
+    chat.wait(PROMPT)
+    check("a replaced history", open(history).read() == "shortened\nthe land\n", open(history).read()[-300:])
     chat.end()
 sys.exit(checks.failed)
