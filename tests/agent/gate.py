@@ -265,6 +265,19 @@ got = [m["content"].split("\n", 1)[-1] for m in endpoint.requests[-1]["messages"
 wanted(done.returncode == 0 and got[0] == got[1] == got[2] == got[3] and "0.txt" in got[0] and ".cache" not in got[0], f"a copy of copies: {got}")
 wanted("own state" in got[4] or "not read" in got[4], f"the program's own state: {got[4]}")
 
+# The project and home stay closed to commands if a folder that they may read contains them.
+project()
+os.makedirs("config/whit", exist_ok=True)
+os.makedirs("tools", exist_ok=True)
+os.makedirs("home", exist_ok=True)
+for name in ("p/.env", "home/note", "tools/note"):
+    open(name, "w").write(f"inside {name}\n")
+open("config/whit/agent.json", "w").write(json.dumps({"read": [os.getcwd()]}))
+done, got = agent([command("cat " + " ".join(os.path.abspath(name) for name in ("p/.env", "home/note", "tools/note"))), END])
+if "commands are not run" not in got[0]:
+    wanted("inside tools/note" in got[0] and "inside p" not in got[0] and "inside home" not in got[0], f"what a folder contains: {got[0]}")
+os.unlink("config/whit/agent.json")
+
 # A file in a folder that is a link has one name, its real one: an existing test stays a test, two changes of one answer
 # are of one file, and another agent's file is refused.
 project()

@@ -417,6 +417,40 @@ static void a_process_gives_up_the_rest(void **state)
     close(listening);
 }
 
+/* A folder stays closed although a folder of the system, or one that may be read, contains it. */
+static void hidden_folders_stay_closed(void **state)
+{
+    (void)state;
+    need_sandbox();
+    char other[300], program[300], line[1200];
+    snprintf(other, sizeof other, "%s", in_folder("other"));
+    snprintf(program, sizeof program, "%s", in_folder("other/program"));
+    const char *const read[] = {other, NULL}, *const write[] = {scratch, NULL};
+    const char *const hidden[] = {"/usr/share", program, NULL};
+    snprintf(line, sizeof line,
+             "ls /usr/bin >names; ls /usr/share || echo closed; cat %s || echo shut; ls %s/empty && echo seen", program,
+             other);
+    const char *arguments[4];
+    whit_sandbox_shell(line, arguments);
+    for (int round = 0; round < 2; round++) {
+        const whit_sandbox_command command = {.arguments = arguments,
+                                              .folder = scratch,
+                                              .home = home,
+                                              .rules = {.read = read, .write = write, .hidden = hidden},
+                                              .no_namespaces = round == 1};
+        whit_sandbox_result result = {0};
+        whit_error error;
+        assert_ok(whit_sandbox_run(&command, &result, &error), error);
+        whit_buf_append(&result.output, "", 1);
+        whit_buf_append(&result.refused, "", 1);
+        const char *output = (char *)result.output.data, *refused = (char *)result.refused.data;
+        if (!strstr(output, "closed") || !strstr(output, "shut") || !strstr(output, "seen") ||
+            strstr(output, "exit 0") || !strstr(refused, "/usr/share") || !strstr(refused, program))
+            fail_msg("%s\n%s", output, refused);
+        whit_sandbox_result_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +462,7 @@ int main(void)
         cmocka_unit_test(no_way_leads_out),
         cmocka_unit_test(no_way_leads_out_without_namespaces),
         cmocka_unit_test(a_process_gives_up_the_rest),
+        cmocka_unit_test(hidden_folders_stay_closed),
     };
     return cmocka_run_group_tests(tests, prepare, remove_folder);
 }

@@ -3,6 +3,7 @@
 
 #include "agent/folders.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -109,6 +110,14 @@ whit_status whit_runner_open(whit_runner *runner, const char *copy, whit_scratch
     return whit_scratch_open(runner->project, runner->cache_dir, name, &wait, scratch, error);
 }
 
+/* Returns the home folder if this user may write in it, as it may be below a folder of the system (/usr/src/app), or
+ * NULL. Users that belong to a service may have a folder of the system, such as /usr/sbin, as their home. */
+static const char *own_home(char real[PATH_MAX])
+{
+    const char *home = getenv("HOME");
+    return home && whit_path_is_absolute(home) && realpath(home, real) && access(real, W_OK) == 0 ? real : NULL;
+}
+
 whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scratch *scratch, const whit_changes *staged,
                                const char *line, uint32_t seconds, whit_sandbox_result *result, whit_error *error)
 {
@@ -117,7 +126,9 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
     if (status == WHIT_OK) status = whit_scratch_update(scratch, runner->project, &all, error);
     whit_changes_free(&unsaved);
     whit_buf_free(&all.changes);
+    char home[PATH_MAX];
     const char *arguments[4], *const write[] = {scratch->tree, scratch->home, NULL};
+    const char *const hidden[] = {runner->project, own_home(home), NULL};
     /* A model may ask for less time than the settings allow, but not for more. */
     const uint32_t most = runner->config && runner->config->command_s ? runner->config->command_s : SECONDS_USUAL;
     whit_sandbox_shell(line, arguments);
@@ -125,7 +136,7 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
         .arguments = arguments,
         .folder = scratch->tree,
         .home = scratch->home,
-        .rules = {.read = runner->config ? runner->config->read : NULL, .write = write},
+        .rules = {.read = runner->config ? runner->config->read : NULL, .write = write, .hidden = hidden},
         .limits = {.wall_s = seconds && seconds < most ? seconds : most},
         .is_unconfined = runner->no_sandbox,
         .cancel = runner->cancel,

@@ -3,9 +3,15 @@
  * of an older system may define fewer rights than its kernel supports. */
 #include "sandbox/walls.h"
 
+#include "base/path.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -82,14 +88,15 @@ static uint64_t rights_of(uint32_t abi)
 }
 
 /* Adds a rule that allows these rights below a folder or, as far as they apply to files, for a file; returns false with
- * errno on failure. */
-static bool allow(int ruleset, const char *path, uint64_t rights)
+ * errno on failure. flags: O_NOFOLLOW: a link gets the rule itself, which allows nothing. */
+static bool allow(int ruleset, const char *path, uint64_t rights, int flags)
 {
-    struct stat info;
-    int fd = open(path, O_PATH | O_CLOEXEC);
-    bool ok = fd >= 0 && fstat(fd, &info) == 0;
+    int fd = open(path, O_PATH | O_CLOEXEC | O_DIRECTORY | flags);
+    const bool is_folder = fd >= 0;
+    if (!is_folder) fd = open(path, O_PATH | O_CLOEXEC | flags);
+    bool ok = fd >= 0;
     if (ok) {
-        struct beneath_attr rule = {S_ISDIR(info.st_mode) ? rights : rights & RIGHTS_OF_FILES, fd};
+        struct beneath_attr rule = {is_folder ? rights : rights & RIGHTS_OF_FILES, fd};
         ok = syscall(CALL_ADD, ruleset, 1, &rule, 0u) == 0;
     }
     int failure = errno;
@@ -100,7 +107,50 @@ static bool allow(int ruleset, const char *path, uint64_t rights)
 
 bool whit_landlock_allow_read(int ruleset, const char *path)
 {
-    return allow(ruleset, path, RIGHTS_READING);
+    return allow(ruleset, path, RIGHTS_READING, 0);
+}
+
+/* Returns whether a hidden path is below the resolved folder. */
+static bool hides_below(const whit_sandbox_rules *rules, const char *folder)
+{
+    for (const char *const *p = rules->hidden; p && *p; p++)
+        if (whit_path_is_below(*p, folder) && strcmp(*p, folder) != 0) return true;
+    return false;
+}
+
+static bool is_hidden(const whit_sandbox_rules *rules, const char *path)
+{
+    for (const char *const *p = rules->hidden; *p; p++)
+        if (strcmp(path, *p) == 0) return true;
+    return false;
+}
+
+/* Adds rules for all entries of a resolved folder but the hidden ones. Rules of Landlock only add rights, so a folder
+ * on the way to a hidden path gets no rule, and its names cannot be listed. */
+static bool allow_entries(int ruleset, const char *folder, uint64_t rights, const whit_sandbox_rules *rules)
+{
+    char path[PATH_MAX];
+    DIR *entries = opendir(folder);
+    bool ok = true;
+    for (struct dirent *entry; entries && ok && (entry = readdir(entries));) {
+        const bool is_dot = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        int n = snprintf(path, sizeof path, "%s/%s", folder[1] ? folder : "", entry->d_name);
+        if (is_dot || n >= (int)sizeof path || is_hidden(rules, path)) continue;
+        if (hides_below(rules, path))
+            ok = allow_entries(ruleset, path, rights, rules);
+        else
+            ok = allow(ruleset, path, rights, O_NOFOLLOW) || errno == ENOENT;
+    }
+    if (entries) closedir(entries);
+    return ok;
+}
+
+/* Like allow(), but leaves out the hidden paths below the folder. */
+static bool allow_around(int ruleset, const char *path, uint64_t rights, const whit_sandbox_rules *rules)
+{
+    char folder[PATH_MAX];
+    if (!realpath(path, folder) || !hides_below(rules, folder)) return allow(ruleset, path, rights, 0);
+    return allow_entries(ruleset, folder, rights, rules);
 }
 
 whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_command, int *ruleset, whit_error *error)
@@ -124,14 +174,15 @@ whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_comm
     if (fd < 0) return whit_fail_errno(error, "Landlock", "make a set of rules");
     whit_status status = WHIT_OK;
     for (const char *const *p = whit_landlock_system; *p; p++)
-        if (!allow(fd, *p, RIGHTS_READING & known) && errno != ENOENT && errno != ENOTDIR)
+        if (!allow_around(fd, *p, RIGHTS_READING & known, rules) && errno != ENOENT && errno != ENOTDIR)
             status = whit_fail_errno(error, *p, "allow this path in the sandbox");
-    for (const char *const *p = devices; *p; p++) (void)allow(fd, *p, RIGHT_READ | RIGHT_WRITE | (RIGHT_CUT & known));
+    for (const char *const *p = devices; *p; p++)
+        (void)allow(fd, *p, RIGHT_READ | RIGHT_WRITE | (RIGHT_CUT & known), 0);
     for (const char *const *p = rules->read ? rules->read : none; *p && status == WHIT_OK; p++)
-        if (!allow(fd, *p, RIGHTS_READING & known))
+        if (!allow_around(fd, *p, RIGHTS_READING & known, rules))
             status = whit_fail_errno(error, *p, "allow this path in the sandbox");
     for (const char *const *p = rules->write ? rules->write : none; *p && status == WHIT_OK; p++)
-        if (!allow(fd, *p, RIGHTS_CHANGING & known))
+        if (!allow(fd, *p, RIGHTS_CHANGING & known, 0))
             status = whit_fail_errno(error, *p, "allow this path in the sandbox");
     if (status != WHIT_OK)
         close(fd);

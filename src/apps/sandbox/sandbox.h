@@ -34,8 +34,10 @@ typedef struct whit_sandbox_rules {
     /* paths that may be read and executed, in addition to the system's programs and libraries */
     const char *const *read;
     const char *const *write; /* paths that may be read, executed, changed, created and removed */
-    bool may_connect;         /* may create new sockets; otherwise only existing connections work */
-    bool may_start;           /* may start other programs; only whit_sandbox_enter uses this */
+    /* resolved paths that stay closed although a folder that may be read, or a folder of the system, contains them */
+    const char *const *hidden;
+    bool may_connect; /* may create new sockets; otherwise only existing connections work */
+    bool may_start;   /* may start other programs; only whit_sandbox_enter uses this */
 } whit_sandbox_rules;
 
 /* Limits of a command. 0 selects the default. */

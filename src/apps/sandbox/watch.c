@@ -26,7 +26,7 @@
 
 struct whit_watch {
     const whit_call *calls[CALL_NUMBERS]; /* first entry of whit_calls for each system call number */
-    bool may_connect;
+    const whit_sandbox_rules *rules;
     char *roots[64]; /* resolved paths that may be accessed; the first n_writable of them may be changed */
     size_t n_roots, n_writable;
     whit_writable folders[64]; /* descriptors of the first n_folders of `roots`, which are the folders in rules.write */
@@ -48,7 +48,7 @@ whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch,
     bool ok = true;
     whit_watch *w = *watch = calloc(1, sizeof *w);
     if (!w) return whit_fail_memory(error, "a sandbox", sizeof *w);
-    w->may_connect = rules->may_connect;
+    w->rules = rules;
     for (const whit_call *call = whit_calls; call->name; call++) {
         int number = whit_call_number(call);
         if (number >= 0 && number < CALL_NUMBERS && !w->calls[number]) w->calls[number] = call;
@@ -130,6 +130,14 @@ static bool resolve_path(const char *path, char *out)
     return ok;
 }
 
+/* Returns whether a path is below one that is hidden in the folder `root`. */
+static bool is_hidden(const whit_sandbox_rules *rules, const char *root, const char *path)
+{
+    for (const char *const *p = rules->hidden; p && *p; p++)
+        if (whit_path_is_below(path, *p) && whit_path_is_below(*p, root) && strcmp(*p, root) != 0) return true;
+    return false;
+}
+
 /* Returns whether the path of a call is outside the allowed folders, and records the call if it is. */
 static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
                          whit_sandbox_result *result)
@@ -152,8 +160,11 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
         snprintf(joined, sizeof joined, "%s/%s", base, text);
     }
     if (!resolve_path(joined, at)) return false; /* the folder does not exist, so no access was refused */
-    for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++)
-        if (whit_path_is_below(at, watch->roots[i])) return false;
+    for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++) {
+        const char *root = watch->roots[i];
+        const bool is_closed = i >= watch->n_writable && is_hidden(watch->rules, root, at);
+        if (whit_path_is_below(at, root) && !is_closed) return false;
+    }
     char line[sizeof watch->last];
     snprintf(line, sizeof line, "%s %s", of->name, at);
     note(watch, result, line);
