@@ -212,14 +212,20 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
 }
 
 /* Adds the MCP servers of the configuration to the servers that the editor names. If both have a server of the same
- * name, the editor's is used: its calls always need approval, whereas a configured server may allow calls without. */
+ * name, the editor's is used: its calls always need approval, whereas a configured server may allow calls without. The
+ * configuration decides in which folder it is started: an editor names its servers for whatever folder is opened. */
 static bool add_servers(struct cli_tasks *t)
 {
     const char *name;
     json_t *server;
     if (!t->servers) t->servers = json_object();
-    json_object_foreach((json_t *)(uintptr_t)t->config.servers, name, server) if (json_object_get(t->servers, name))
+    json_object_foreach((json_t *)(uintptr_t)t->config.servers, name, server)
+    {
+        json_t *given = json_object_get(t->servers, name), *folder = json_object_get(server, "folder");
+        if (!given) continue;
         cli_note("the editor's MCP server '%.40s' takes the place of the configured one", name);
+        if (folder && json_object_set(given, "folder", folder) != 0) return false;
+    }
     return t->servers &&
         (!t->config.servers || json_object_update_missing(t->servers, (json_t *)(uintptr_t)t->config.servers) == 0);
 }
@@ -238,7 +244,8 @@ int cli_tasks_open(struct cli_tasks *t)
                               .cancel = t->cancel};
     if (whit_agent_config_load(&t->config, t->project, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     if (!add_servers(t)) return cli_fail(t->call, CLI_LIMIT, "not enough memory for the list of MCP servers");
-    if (json_object_size(t->servers) && whit_mcp_open(t->servers, t->cancel, task_note, t, &t->mcp, &error) != WHIT_OK)
+    if (json_object_size(t->servers) &&
+        whit_mcp_open(t->servers, t->project, t->cancel, task_note, t, &t->mcp, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     int status = values->local ? open_local(t) : open_remote(t);
     if (status != CLI_OK) return status;

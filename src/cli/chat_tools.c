@@ -79,7 +79,7 @@ int cli_chat_tools_open(cli_call *call, const char *path, bool use_servers, cli_
     if (whit_agent_config_load(&tools->config, ".", &error) != WHIT_OK) return cli_fail_error(call, &error);
     if (!json_object_size(tools->config.servers))
         return cli_fail(call, CLI_USAGE, "--mcp: the agent's configuration names no servers (\"mcp\" in agent.json)");
-    if (whit_mcp_open(tools->config.servers, cli_cancelled(), show_note, NULL, &tools->mcp, &error) != WHIT_OK)
+    if (whit_mcp_open(tools->config.servers, ".", cli_cancelled(), show_note, NULL, &tools->mcp, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
     return whit_mcp_add_tools(tools->mcp, tools->list)
         ? CLI_OK

@@ -93,13 +93,13 @@ wanted("does not answer" in got[5] and "does not answer" in got[6], f"a server t
 wanted("'mute' does not answer" in done.stderr and "'none' does not answer" in done.stderr, f"servers: {done.stderr}")
 e = Endpoint([message(None, [("mcp__s__add", {"a": 41})]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], [("[y/N", "y\n")], environment())
-wanted(open("group-good").read() == "True", "a server is in the group that Ctrl-C ends")
+wanted(open("home/group-good").read() == "True", "a server is in the group that Ctrl-C ends")
 wanted("sum 42" in e.requests[-1]["messages"][-1]["content"] and '{"a":41}' in seen, f"a yes: {seen}")
 
 # ---- variables of a server: those of the configuration beside this process's own, without the endpoint's key
 project({"s": server("good", allow="green", env={"TICKETS_URL": "x=1", "HOME": "/elsewhere"})})
 agent([message(None, [("mcp__s__add", {"a": 1})]), END])
-seen = json.load(open("variables-good"))
+seen = json.load(open("home/variables-good"))
 wanted(seen["TICKETS_URL"] == "x=1" and seen["HOME"] == "/elsewhere" and "PATH" in seen, f"variables: {seen}")
 wanted("WHIT_API_KEY" not in seen, "a server sees the endpoint's key")
 for env in ({"A=B": "x"}, {"": "x"}, {"A": 1}, ["A"]):
@@ -107,6 +107,72 @@ for env in ({"A=B": "x"}, {"": "x"}, {"A": 1}, ["A"]):
     done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:9/v1", "--project", "p"], env=environment(),
                           capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL)
     wanted(done.returncode == 3 and "'env' must be" in done.stderr, f"env {env}: {done.stderr}")
+
+# ---- a server is started where the project has no code: `python3 -m NAME` looks for it in the current folder first
+ROOTS = r'''
+import json, os, sys
+open(os.path.join(os.environ["TOLD"], "began"), "w").write(json.dumps([os.getcwd(), os.environ["PWD"]]))
+def say(o): print(json.dumps({"jsonrpc": "2.0", **o}), flush=True)
+for line in sys.stdin:
+    m = json.loads(line)
+    if m.get("id") == "r": open(os.path.join(os.environ["TOLD"], "roots"), "w").write(json.dumps([asked, m]))
+    elif m["method"] == "initialize": asked = m["params"]["capabilities"]; r = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    elif m["method"] == "notifications/initialized": say({"id": "r", "method": "roots/list"})
+    else: r = {"tools": []}
+    if "method" in m and "id" in m: say({"id": m["id"], "result": r})
+'''
+TOLD = os.path.abspath("told")
+
+
+def begin(servers, folder, module, home="home", name="p"):
+    """Runs a task in the project p, with a server `python3 -m tickets_x` of the configuration or of an editor. (cwd and PWD, roots)"""
+    project(servers)
+    shutil.rmtree("told", ignore_errors=True)
+    os.makedirs("told")
+    os.makedirs(home, exist_ok=True)
+    if name != "p":
+        os.rename("p", name)
+    open(os.path.join(folder, "tickets_x.py"), "w").write(module)
+    e = Endpoint([END])
+    subprocess.run([WHIT, "agent", "-p", "x", "--url", e.url], env={**environment(), "HOME": os.path.abspath(home)}, cwd=name,
+                   stdin=subprocess.DEVNULL, start_new_session=True, capture_output=True)
+    e.server.shutdown()
+    return [json.load(open(f"told/{f}")) if os.path.exists(f"told/{f}") else None for f in ("began", "roots")]
+
+
+tickets = {"command": [sys.executable, "-m", "tickets_x"], "env": {"TOLD": TOLD}}
+wanted(begin({"t": tickets}, "p", ROOTS)[0] is None, "a server runs the project's code")
+shutil.rmtree("a b", ignore_errors=True)
+began, roots = begin({"t": tickets}, "home", ROOTS, name="a b")
+wanted(began == [os.path.abspath("home")] * 2, f"a server's folder: {began}")
+root = {"uri": "file://" + os.path.abspath("a b").replace(" ", "%20"), "name": "a b"}
+wanted(roots and roots[0] == {"roots": {}} and roots[1]["result"] == {"roots": [root]}, f"roots: {roots}")
+shutil.rmtree("a b")
+began, _ = begin({"t": {**tickets, "folder": "project"}}, "p", ROOTS)
+wanted(began == [os.path.abspath("p")] * 2, f"a server of the project's folder: {began}")
+# The project is the home, or contains it: there is a folder of its own.
+open("roots.py", "w").write(ROOTS)
+for home in ("p", "p/me"):
+    wanted(begin({"t": tickets}, home, ROOTS, home=home)[0] is None, f"a server in a home that is the project's: {home}")
+    began, _ = begin({"t": {**tickets, "command": [sys.executable, os.path.abspath("roots.py")]}}, "p", "", home=home)
+    wanted(began and began[0].startswith(os.path.abspath("state/whit/servers-")) and os.listdir(began[0]) == [], f"its folder: {began}")
+project({"t": {**server("good"), "folder": "/tmp"}})
+done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:9/v1", "--project", "p"], env=environment(),
+                      capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL)
+wanted(done.returncode == 3 and "folder (home, project)" in done.stderr, f"another folder: {done.stderr}")
+# So are those that an editor names, whatever folder it opens; the person's configuration may say otherwise.
+for mine, place, found in (({}, "p", None), ({}, "home", "home"), ({"t": {"command": ["/no/such"], "folder": "project"}}, "p", "p")):
+    project(mine)
+    shutil.rmtree("told", ignore_errors=True)
+    os.makedirs("told")
+    open(os.path.join(place, "tickets_x.py"), "w").write(ROOTS)
+    a = acp.Editor(WHIT, environment(), [END])
+    session = a.result("session/new", cwd=os.path.abspath("p"), mcpServers=[
+        {"name": "t", "command": sys.executable, "args": ["-m", "tickets_x"], "env": [{"name": "TOLD", "value": TOLD}]}])["sessionId"]
+    a.task(session, "x")
+    a.end()
+    began = json.load(open("told/began")) if os.path.exists("told/began") else None
+    wanted(began == (found and [os.path.abspath(found)] * 2), f"an editor's server, {mine}, {place}: {began}")
 
 # ---- a tool is its server's: a name that could be another server's tool is refused, and a second tool of a name left out
 project({"db": server("good", allow="green"), "db__prod": server("good")})

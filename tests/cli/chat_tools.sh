@@ -113,7 +113,7 @@ END
 cat >add.gbnf <<'END'
 root ::= "<tool_call>\n{\"name\": \"mcp__s__add\", \"arguments\": {\"a\": 41}}\n</tool_call>"
 END
-printf '{"mcp": {"s": {"command": ["python3", "server.py"]}}}' >config/whit/agent.json
+printf '{"mcp": {"s": {"command": ["python3", "server.py"], "folder": "project"}}}' >config/whit/agent.json
 script 0 'x\ny\n/show prompt\n' --mcp --grammar add.gbnf
 grep -q '^calls mcp__s__add {"a":41}$' out && grep -q '^sum 42$' out || complain "a server's tool: $(cat out)"
 # What is shown is what is sent: a name that stands twice would be shown with both values, and sent with one.
@@ -123,7 +123,7 @@ grep -q 'arguments are not a JSON object' out && ! grep -q 'sum' out || complain
 sed 's/41/41.00000000000000001/' add.gbnf >digits.gbnf
 script 0 'x\ny\n' --mcp --grammar digits.gbnf
 grep -q '^calls mcp__s__add {"a":41.0}$' out && grep -q '^sum 42$' out || complain "digits: $(cat out)"
-printf '{"mcp": {"s": {"command": ["python3", "server.py"], "allow": "green"}}}' >config/whit/agent.json
+printf '{"mcp": {"s": {"command": ["python3", "server.py"], "folder": "project", "allow": "green"}}}' >config/whit/agent.json
 script 0 'x\n' --mcp --grammar add.gbnf
 [ "$(grep -c '^sum 42$' out)" -gt 10 ] && grep -q '20 answers in a row' err || complain "a tool that may run: $(cat out err)"
 
@@ -161,7 +161,7 @@ out, _ = chat.communicate(timeout=60)
 time.sleep(1.5) # a second call would be in the server's pipe
 assert open("called").read() == "1\n" and out.count(b"calls mcp__s__add") == 1, out
 END
-printf '{"mcp": {"s": {"command": ["python3", "server.py"]}}}' >config/whit/agent.json
+printf '{"mcp": {"s": {"command": ["python3", "server.py"], "folder": "project"}}}' >config/whit/agent.json
 
 # ---- output to a file: what is asked about is shown at the terminal, or not done
 if has_terminals; then

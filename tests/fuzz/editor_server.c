@@ -2,6 +2,7 @@
  * Reads any bytes as the output of a language server: they are parsed, and given to an editor with an open request.
  * The first byte chooses the request. */
 #include "editor/state.h"
+#include "base/uri.h"
 
 #include <stdlib.h>
 
@@ -49,8 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (bytes) {
         memcpy(bytes, data, size);
         bytes[size] = 0;
-        if (whit_lsp_path(bytes, path, sizeof path) &&
-            (!whit_lsp_uri(path, uri, sizeof uri) || !whit_lsp_path(uri, again, sizeof again) || strcmp(path, again)))
+        if (whit_uri_to_path(bytes, path, sizeof path) &&
+            (!whit_uri_of_path(path, uri, sizeof uri) || !whit_uri_to_path(uri, again, sizeof again) ||
+             strcmp(path, again)))
             __builtin_trap();
         /* converting a position to bytes and back must give the same position */
         for (size_t at = 0; at < 100; at++) {

@@ -67,9 +67,11 @@ static whit_status check_servers(const json_t *servers, const char *name, whit_e
         {
             if (strcmp(setting, "command") == 0) continue;
             if (strcmp(setting, "env") == 0 && is_environment(value)) continue;
-            const char *allowed = json_is_string(value) ? json_string_value(value) : "";
-            if (strcmp(setting, "allow") != 0 || (strcmp(allowed, "red") != 0 && strcmp(allowed, "green") != 0))
-                return wrong(error, name, setting, "command, allow (red, green) or env (strings by name)");
+            const char *word = json_is_string(value) ? json_string_value(value) : "";
+            if (strcmp(setting, "allow") == 0 && (strcmp(word, "red") == 0 || strcmp(word, "green") == 0)) continue;
+            if (strcmp(setting, "folder") == 0 && (strcmp(word, "home") == 0 || strcmp(word, "project") == 0)) continue;
+            return wrong(error, name, setting,
+                         "command, allow (red, green), env (strings by name) or folder (home, project)");
         }
     }
     return WHIT_OK;

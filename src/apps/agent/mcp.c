@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/mcp.h"
 
+#include "agent/folders.h"
 #include "agent/rpc.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/phrase.h"
 #include "base/piped.h"
+#include "base/uri.h"
 #include "base/utf8.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BEGIN_MS  20000
 #define CALL_MS   300000
@@ -29,6 +34,8 @@ struct server {
     bool is_red, is_open;
 };
 struct whit_mcp {
+    char *project;
+    char home[PATH_MAX]; /* folder in which servers are started; "": no such folder was found */
     struct server servers[32];
     size_t n_servers;
     json_t *tools;
@@ -111,17 +118,55 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
 
 /* ---- starting and calling servers ---------------------------------------------------------------- */
 
-/* Starts a server with the command line `command` and the environment variables `more` ({NAME: value}, or NULL). The
- * server does not get the endpoint's key. */
-static bool start_server(struct server *s, const json_t *command, const json_t *more)
+/* Finds the folder in which servers are started: the person's home. `python3 -m NAME` and `npx NAME` look for their
+ * code in the current folder, so this must not be the project. If the home is a part of the project, a folder of this
+ * program's state is used, in which no agent may write. */
+static void find_home(struct whit_mcp *mcp)
 {
+    const char *home = getenv("HOME");
+    char inside[PATH_MAX];
+    whit_error ignored;
+    /* "HOME/." leads nowhere if the home is not a folder */
+    const bool is_folder = home && whit_path_is_absolute(home) &&
+        snprintf(inside, sizeof inside, "%s/.", home) < (int)sizeof inside && realpath(inside, mcp->home);
+    if (is_folder && !whit_path_is_below(mcp->home, mcp->project)) return;
+    if (whit_agent_state_path(mcp->project, NULL, "servers", "", mcp->home, &ignored) != WHIT_OK ||
+        whit_agent_make_folders(mcp->home, &ignored) != WHIT_OK)
+        *mcp->home = 0;
+}
+
+/* Answers a server's request for the folders that it may work on (MCP's roots): the project. */
+static json_t *answer_server(void *user, const char *method)
+{
+    const struct whit_mcp *mcp = user;
+    char uri[3 * PATH_MAX + 16];
+    const char *name = strrchr(mcp->project, '/');
+    if (strcmp(method, "roots/list") != 0 || !whit_uri_of_path(mcp->project, uri, sizeof uri)) return NULL;
+    name = name && name[1] ? name + 1 : mcp->project;
+    json_t *root = json_pack("{s:s, s:s}", "uri", uri, "name", name);
+    /* a name that is not UTF-8 is left out; the URI has its bytes as escapes */
+    return json_pack("{s:[o]}", "roots", root ? root : json_pack("{s:s}", "uri", uri));
+}
+
+/* Starts a server of a configuration in its folder. The server gets the environment variables of its `env` and not the
+ * endpoint's key. */
+static bool start_server(const struct whit_mcp *mcp, struct server *s, const json_t *settings)
+{
+    const json_t *command = json_object_get(settings, "command"), *more = json_object_get(settings, "env");
+    const char *place = json_string_value(json_object_get(settings, "folder"));
+    const char *folder = place && strcmp(place, "project") == 0 ? mcp->project : mcp->home;
     size_t n_changes = 0, i;
     json_t *word, *value;
     const char *name;
     const char **words = calloc(json_array_size(command) + 1, sizeof *words);
-    char **changes = calloc(json_object_size(more) + 2, sizeof *changes);
+    char **changes = calloc(json_object_size(more) + 3, sizeof *changes);
     whit_error error;
-    bool ok = words && changes && (changes[n_changes++] = strdup("WHIT_API_KEY")) != NULL;
+    bool ok = *folder && words && changes && (changes[n_changes++] = strdup("WHIT_API_KEY")) != NULL;
+    /* shells and programs that read PWD believe it if it names the current folder by another path */
+    if (ok && !json_object_get(more, "PWD")) {
+        ok = asprintf(&changes[n_changes], "PWD=%s", folder) >= 0;
+        n_changes += ok;
+    }
     json_object_foreach((json_t *)(uintptr_t)more, name, value)
     {
         if (!ok) break;
@@ -130,7 +175,7 @@ static bool start_server(struct server *s, const json_t *command, const json_t *
     }
     if (ok) {
         json_array_foreach(command, i, word) words[i] = json_string_value(word);
-        const whit_piped_how how = {.changes = (const char *const *)changes};
+        const whit_piped_how how = {.folder = folder, .changes = (const char *const *)changes};
         ok = whit_piped_start(&s->child, (char *const *)words, &how, &error) == WHIT_OK;
     }
     for (i = 0; changes && i < n_changes; i++) free(changes[i]);
@@ -152,8 +197,8 @@ static bool introduce(struct server *s, json_t *tools)
 {
     json_t *hello =
         whit_rpc_converse(&s->rpc, "initialize",
-                          json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", PROTOCOL, "capabilities",
-                                    "clientInfo", "name", "whit", "version", whit_version()),
+                          json_pack("{s:s, s:{s:{}}, s:{s:s, s:s}}", "protocolVersion", PROTOCOL, "capabilities",
+                                    "roots", "clientInfo", "name", "whit", "version", whit_version()),
                           BEGIN_MS);
     bool ok =
         json_is_object(json_object_get(hello, "result")) && whit_rpc_notify(&s->rpc, "notifications/initialized", NULL);
@@ -207,7 +252,7 @@ static void tell_left_out(const whit_mcp *mcp, size_t n_servers, whit_buf *serve
     whit_buf_free(&line);
 }
 
-whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
+whit_status whit_mcp_open(const json_t *servers, const char *project, const volatile bool *cancel,
                           void (*note)(void *user, const char *line), void *user, whit_mcp **out, whit_error *error)
 {
     const char *name;
@@ -215,11 +260,14 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
     whit_buf left_out = {0};
     size_t n_left_out = 0;
     whit_mcp *mcp = *out = calloc(1, sizeof *mcp);
-    if (!mcp || !(mcp->tools = json_array())) {
-        free(mcp);
+    if (mcp) mcp->tools = json_array();
+    if (mcp) mcp->project = realpath(project, NULL);
+    if (!mcp || !mcp->tools || !mcp->project) {
+        whit_mcp_close(mcp);
         *out = NULL;
         return whit_fail_memory(error, "MCP servers", sizeof *mcp);
     }
+    find_home(mcp);
     signal(SIGPIPE, SIG_IGN); /* a write to a server that has ended must fail instead of ending this process */
     json_object_foreach((json_t *)(uintptr_t)servers, name, server)
     {
@@ -230,11 +278,12 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
         }
         struct server *s = &mcp->servers[mcp->n_servers++];
         const char *allow = json_string_value(json_object_get(server, "allow"));
-        *s = (struct server){.name = name, .rpc = {.in = -1, .out = -1, .cancel = cancel, .allows_nul = true}};
+        *s = (struct server){
+            .name = name,
+            .rpc = {.in = -1, .out = -1, .cancel = cancel, .allows_nul = true, .answer = answer_server, .user = mcp}};
         s->is_red = !allow || strcmp(allow, "green") != 0;
         size_t n_tools = json_array_size(mcp->tools);
-        s->is_open = start_server(s, json_object_get(server, "command"), json_object_get(server, "env")) &&
-            introduce(s, mcp->tools);
+        s->is_open = start_server(mcp, s, server) && introduce(s, mcp->tools);
         for (; n_tools < json_array_size(mcp->tools); n_tools++) mcp->owners[n_tools] = mcp->n_servers - 1;
         if (s->is_open) continue;
         char line[120];
@@ -251,6 +300,7 @@ void whit_mcp_close(whit_mcp *mcp)
     if (!mcp) return;
     for (size_t i = 0; i < mcp->n_servers; i++) stop(&mcp->servers[i]);
     json_decref(mcp->tools);
+    free(mcp->project);
     free(mcp);
 }
 

@@ -154,6 +154,16 @@ bool whit_rpc_is_reply(const json_t *message, int64_t id)
     return !json_object_get(message, "method") && json_is_integer(own) && json_integer_value(own) == id;
 }
 
+static void answer_request(whit_rpc *rpc, const json_t *id, const char *method)
+{
+    json_t *result = rpc->answer ? rpc->answer(rpc->user, method) : NULL;
+    if (!result && strcmp(method, "ping") == 0) result = json_object();
+    if (result)
+        whit_rpc_reply(rpc, id, result);
+    else
+        whit_rpc_refuse(rpc, id, -32601, "method not supported by this client");
+}
+
 json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int timeout_ms)
 {
     const uint64_t begin = whit_now_ns();
@@ -171,10 +181,7 @@ json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int
         if (whit_rpc_is_reply(message, id)) return message;
         const json_t *asked_id = json_object_get(message, "id");
         const char *asked = json_string_value(json_object_get(message, "method"));
-        if (asked_id && asked && strcmp(asked, "ping") == 0)
-            whit_rpc_reply(rpc, asked_id, json_object());
-        else if (asked_id && asked)
-            whit_rpc_refuse(rpc, asked_id, -32601, "method not supported: this client answers only ping");
+        if (asked_id && asked) answer_request(rpc, asked_id, asked);
         json_decref(message);
     }
     return NULL;

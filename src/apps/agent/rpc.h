@@ -19,6 +19,9 @@ typedef struct whit_rpc {
     bool has_ended;  /* the input has ended */
     bool allows_nul; /* strings may contain zero bytes (\u0000); otherwise a line with such a string is BAD */
     int64_t next_id;
+    /* returns the result of a request of the other side, or NULL to refuse it; may be NULL: only pings are answered */
+    json_t *(*answer)(void *user, const char *method);
+    void *user;
 } whit_rpc;
 
 typedef enum whit_rpc_got {
@@ -42,9 +45,9 @@ bool whit_rpc_refuse(whit_rpc *rpc, const json_t *id, int code, const char *mess
  * whit_rpc_notify() and whit_rpc_converse() do. */
 bool whit_rpc_ask(whit_rpc *rpc, const char *method, json_t *params, int64_t *id);
 bool whit_rpc_is_reply(const json_t *message, int64_t id);
-/* Sends a request and returns the reply, which the caller owns. While it waits, it answers pings, refuses other
- * requests and drops notifications. Returns NULL if no reply came within timeout_ms, whatever else arrived meanwhile,
- * or if waiting was cancelled, or the other side has ended. */
+/* Sends a request and returns the reply, which the caller owns. While it waits, it answers pings and the requests that
+ * rpc->answer accepts, refuses others and drops notifications. Returns NULL if no reply came within timeout_ms,
+ * whatever else arrived meanwhile, or if waiting was cancelled, or the other side has ended. */
 json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int timeout_ms);
 void whit_rpc_free(whit_rpc *rpc);
 

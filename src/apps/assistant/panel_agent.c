@@ -284,7 +284,7 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
         WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
     }
     if (a->config.servers && !a->mcp)
-        WHIT_TRY(whit_mcp_open(a->config.servers, &a->cancel, on_note, a, &a->mcp, error));
+        WHIT_TRY(whit_mcp_open(a->config.servers, a->project, &a->cancel, on_note, a, &a->mcp, error));
     size_t limit = a->model.answering.context_bytes ? a->model.answering.context_bytes : 400000;
     WHIT_TRY(whit_agent_messages_begin(&a->messages, a->project, limit, error));
     a->is_ready = true;

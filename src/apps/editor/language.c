@@ -3,6 +3,7 @@
 #include "editor/state.h"
 
 #include "base/clock.h"
+#include "base/uri.h"
 #include "base/utf8.h"
 
 #include <limits.h>
@@ -61,7 +62,7 @@ static void start_server(ed *e, struct ed_server *server)
     char folder[PATH_MAX], uri[3 * PATH_MAX + 8];
     whit_error error;
     server->tried = true;
-    if (!realpath(folder_of(e), folder) || !whit_lsp_uri(folder, uri, sizeof uri)) return;
+    if (!realpath(folder_of(e), folder) || !whit_uri_of_path(folder, uri, sizeof uri)) return;
     if (whit_lsp_open(server->command, folder, &server->lsp, &error) != WHIT_OK) {
         ed_complain_error(e, &error);
         return;
@@ -100,7 +101,7 @@ static void send_text(struct ed_server *server, struct ed_doc *doc)
     const whit_buffer *buffer = doc->buffer;
     uint64_t size = whit_text_size(buffer->text);
     char uri[3 * PATH_MAX + 8], *text = malloc(size + 1);
-    if (!text || !whit_lsp_uri(buffer->path, uri, sizeof uri)) {
+    if (!text || !whit_uri_of_path(buffer->path, uri, sizeof uri)) {
         free(text);
         return;
     }
@@ -163,7 +164,7 @@ bool ed_language_update(ed *e)
 void ed_language_saved(ed *e, struct ed_doc *doc)
 {
     char uri[3 * PATH_MAX + 8];
-    if (!ed_server_has_text(e, doc, true) || !whit_lsp_uri(doc->buffer->path, uri, sizeof uri)) return;
+    if (!ed_server_has_text(e, doc, true) || !whit_uri_of_path(doc->buffer->path, uri, sizeof uri)) return;
     whit_lsp_notify(ed_server_of(e, doc)->lsp, "textDocument/didSave",
                     json_pack("{s:{s:s}}", "textDocument", "uri", uri));
 }
@@ -185,7 +186,7 @@ void ed_language_forget(ed *e, struct ed_doc *doc)
     struct ed_server *server = ed_server_of(e, doc);
     if (e->asked.doc == doc) e->asked = (struct ed_asked){0};
     if (e->acting_doc == doc) e->acting_doc = NULL;
-    if (server && server->lsp && doc->language.is_open && whit_lsp_uri(doc->buffer->path, uri, sizeof uri))
+    if (server && server->lsp && doc->language.is_open && whit_uri_of_path(doc->buffer->path, uri, sizeof uri))
         whit_lsp_notify(server->lsp, "textDocument/didClose", json_pack("{s:{s:s}}", "textDocument", "uri", uri));
     free_diagnostics(&doc->language);
     doc->language = (struct ed_language){0};
@@ -250,7 +251,7 @@ static void take_diagnostics(ed *e, struct ed_server *server, const json_t *para
     char path[PATH_MAX];
     const char *uri = json_string_value(json_object_get(params, "uri"));
     const json_t *list = json_object_get(params, "diagnostics"), *version = json_object_get(params, "version");
-    struct ed_doc *doc = uri && whit_lsp_path(uri, path, sizeof path) ? ed_doc_find(e, path) : NULL;
+    struct ed_doc *doc = uri && whit_uri_to_path(uri, path, sizeof path) ? ed_doc_find(e, path) : NULL;
     if (!doc || ed_server_of(e, doc) != server || !json_is_array(list)) return;
     struct ed_language *language = &doc->language;
     /* Diagnostics of an older version are dropped, because the server will send newer ones. */

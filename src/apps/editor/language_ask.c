@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Sends requests to language servers at the cursor, and carries out the effects of the answers. */
 #include "base/phrase.h"
+#include "base/uri.h"
 #include "editor/state.h"
 
 #include <limits.h>
@@ -23,7 +24,7 @@ void ed_language_ask_now(ed *e)
     struct ed_asked *asked = &e->asked;
     const whit_buffer *buffer = asked->doc->buffer;
     if (asked->version != buffer->version || !ed_server_has_text(e, asked->doc, true) ||
-        !whit_lsp_uri(buffer->path, uri, sizeof uri)) {
+        !whit_uri_of_path(buffer->path, uri, sizeof uri)) {
         asked->question = ED_ASK_NOTHING;
         return;
     }
@@ -215,7 +216,7 @@ static void add_location(ed *e, const json_t *location)
     if (!uri) uri = json_string_value(json_object_get(location, "targetUri"));
     if (!range) range = json_object_get(location, "targetSelectionRange");
     json_int_t line = json_integer_value(json_object_get(json_object_get(range, "start"), "line"));
-    if (!uri || !whit_lsp_path(uri, path, sizeof path) || line < 0) return;
+    if (!uri || !whit_uri_to_path(uri, path, sizeof path) || line < 0) return;
     snprintf(label, sizeof label, "%s:%lld", path, (long long)line + 1);
     ed_prompt_add(e, label, path, (uint64_t)line + 1, -1);
 }

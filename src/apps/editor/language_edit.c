@@ -2,6 +2,7 @@
  * Makes the changes that language servers propose (renaming, formatting and code actions), and shows signatures. */
 #include "base/phrase.h"
 #include "base/piped.h"
+#include "base/uri.h"
 #include "editor/state.h"
 
 #include <limits.h>
@@ -98,7 +99,7 @@ static bool fits_file(const struct edits *edits, const struct ed_doc *doc, uint6
 static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
 {
     char path[PATH_MAX];
-    if (!uri || !whit_lsp_path(uri, path, sizeof path)) {
+    if (!uri || !whit_uri_to_path(uri, path, sizeof path)) {
         refuse_edit(edits, "the language server names no file: ", whit_or_empty(uri));
         return;
     }
@@ -243,7 +244,7 @@ void ed_format(ed *e)
 void ed_language_format(ed *e, const json_t *result)
 {
     char uri[3 * PATH_MAX + 8];
-    if (!whit_lsp_uri(e->window->doc->buffer->path, uri, sizeof uri)) return;
+    if (!whit_uri_of_path(e->window->doc->buffer->path, uri, sizeof uri)) return;
     json_t *edit =
         json_pack("{s:{s:O}}", "changes", uri, json_is_array(result) ? (json_t *)(uintptr_t)result : json_null());
     ed_language_apply(e, edit, "formatted", "format");

@@ -24,11 +24,6 @@ size_t whit_lsp_next(const void *data, size_t n_bytes, json_t **message);
 size_t whit_lsp_to_byte(const char *line, size_t n_bytes, uint64_t character, bool utf8);
 uint64_t whit_lsp_from_byte(const char *line, size_t n_bytes, size_t byte, bool utf8);
 
-/* Convert a URI such as "file:///a%20b" to an absolute path, and back. Return false if the argument is not a valid URI
- * or path, or if the result does not fit. */
-bool whit_lsp_path(const char *uri, char *path, size_t path_bytes);
-bool whit_lsp_uri(const char *path, char *uri, size_t uri_bytes);
-
 /* ---- the process --------------------------------------------------------------------------- */
 
 typedef struct whit_lsp whit_lsp;

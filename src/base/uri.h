@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Converts paths to URIs of files and back, as the language server and model context protocols write them. */
+#ifndef WHIT_BASE_URI_H
+#define WHIT_BASE_URI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Convert a URI such as "file:///a%20b" to an absolute path, and back. Return false if the argument is not a valid URI
+ * or path, or if the result does not fit. */
+bool whit_uri_to_path(const char *uri, char *path, size_t path_bytes);
+bool whit_uri_of_path(const char *path, char *uri, size_t uri_bytes);
+
+#endif
