@@ -92,6 +92,29 @@ b.end()
 wanted("another agent that is still running" in b.errors, f"the reason: {b.errors}")
 a.end()
 
+# ---- a resource whose text may contain keys comes without it, as a file does that the tools would not read
+project()
+SECRET, TOKEN = "hunter2\n", "t = 'ghp_" + 6 * "aB3456" + "'\n"
+open("p/.env", "w").write(SECRET)
+os.symlink(".env", "p/plain.txt")
+here = "file://" + os.path.abspath("p")
+embedded = [(f"{here}/{name}", SECRET) for name in (".env", ".e%6Ev", ".env#L1:2", "plain.txt", "../home/.ssh/id_rsa", "x" * 5000)]
+embedded += [("zed:///agent/file?path=/home/u/.ssh/id_rsa", SECRET), (f"{here}/k.py", TOKEN)]
+a = editor([message("Seen.")] * len(embedded) + [message("Seen.")])
+session = begin(a)
+for uri, text in embedded:
+    del a.updates[:]
+    prompt = [{"type": "text", "text": "Look."}, {"type": "resource", "resource": {"uri": uri, "text": text}}]
+    wanted(a.result("session/prompt", sessionId=session, prompt=prompt) == {"stopReason": "end_turn"}, f"embedded: {uri[:80]}")
+    told = [u["title"] for u in a.updates if u["sessionUpdate"] == "tool_call"]
+    wanted("may contain keys" in words(a.endpoint)[-1] and any("may contain keys" in line for line in told), f"told: {uri[:80]} {told}")
+sent = json.dumps(a.endpoint.requests)
+wanted(SECRET.strip() not in sent and "ghp_" not in sent, f"keys of embedded texts: {words(a.endpoint)}")
+prompt = [{"type": "resource", "resource": {"uri": f"{here}/a.c", "text": "int a;\n"}}]
+wanted(a.result("session/prompt", sessionId=session, prompt=prompt) == {"stopReason": "end_turn"} and words(a.endpoint)[-1] == "[a.c]\nint a;\n",
+       f"an embedded text: {words(a.endpoint)[-1]}")
+a.end()
+
 # ---- two sessions of one process: each has its conversation, and a cancel is for its own
 project()
 a = editor([message("one"), message("two"), message("three"), message("four")])

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "agent/acp.h"
+#include "agent/guard.h"
+#include "agent/light.h"
 #include "agent/rpc.h"
 #include "agent/tools.h"
 #include "base/clock.h"
@@ -523,34 +525,88 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
     whit_rpc_reply(&a->rpc, id, json_object());
 }
 
+static const char file_scheme[] = "file://";
+
+/* Decodes a URI (%20). Marks that divide its query and fragment become '/', so that each of its parts is a part of a
+ * path; `parts` gets the text after the scheme. Returns the number of bytes of the path, before query and fragment, or
+ * SIZE_MAX if the URI is too long. */
+static size_t split_uri(const char *uri, char parts[PATH_MAX])
+{
+    const char *begin = strstr(uri, "://");
+    size_t n = 0, n_path = 0;
+    for (const char *at = begin ? begin + 3 : uri; *at; at++) {
+        unsigned code = (uint8_t)*at;
+        if (n + 1 >= PATH_MAX) return SIZE_MAX;
+        if (*at == '%' && sscanf(at, "%%%2x", &code) == 1 && strspn(at + 1, "0123456789abcdefABCDEF") >= 2) {
+            at += 2;
+        } else if (strchr("?#&=", *at)) {
+            if (!n_path) n_path = n;
+            code = '/';
+        }
+        parts[n++] = (char)code;
+    }
+    parts[n] = 0;
+    return n_path ? n_path : n;
+}
+
+/* Returns whether the text of a resource must not reach the model: the tools would not read its file, or it contains a
+ * key. */
+static bool is_secret(const char *uri, const json_t *text)
+{
+    char parts[PATH_MAX];
+    size_t begin = 0, end, n_path = split_uri(uri, parts);
+    if (n_path == SIZE_MAX || whit_guard_is_secret(parts)) return true;
+    parts[n_path] = 0;
+    const bool is_file = strncmp(uri, file_scheme, strlen(file_scheme)) == 0 && parts[0] == '/' && parts[1];
+    if (is_file && whit_light_secret("/", parts + 1)) return true;
+    return json_string_length(text) &&
+        whit_guard_find_key(json_string_value(text), json_string_length(text), &begin, &end);
+}
+
 /* Appends the name of a resource: the path relative to the folder for a file in it, since the tools accept relative
  * paths, otherwise the URI. A URI with escapes (%20) is appended unchanged, too. */
 static void append_name(const char *folder, const char *uri, whit_buf *task)
 {
-    static const char scheme[] = "file://";
     const size_t n = strlen(folder);
-    const char *path = strncmp(uri, scheme, strlen(scheme)) == 0 ? uri + strlen(scheme) : "";
+    const char *path = strncmp(uri, file_scheme, strlen(file_scheme)) == 0 ? uri + strlen(file_scheme) : "";
     const bool is_inside = strncmp(path, folder, n) == 0 && path[n] == '/' && path[n + 1] && !strchr(path, '%');
     whit_buf_printf(task, "[%s]\n", is_inside ? path + n + 1 : uri);
 }
 
-/* Reads the texts of a prompt and the names of its resources. Returns false if the prompt contains neither. */
-static bool read_prompt(const char *folder, const json_t *params, whit_buf *task)
+/* Appends the name and the text of a resource that the editor has embedded. */
+static void append_resource(struct acp *a, const char *uri, const json_t *text, whit_buf *task)
+{
+    static const char left_out[] = "its text may contain keys, so it is left out";
+    if (*uri) append_name(a->folder, uri, task);
+    if (!is_secret(uri, text)) {
+        if (json_is_string(text)) whit_buf_append(task, json_string_value(text), json_string_length(text));
+        return;
+    }
+    char line[300];
+    snprintf(line, sizeof line, "%.200s: %s", uri, left_out);
+    acp_note(a, line);
+    whit_buf_printf(task, "(%s)", left_out);
+}
+
+/* Reads the texts of a prompt and its resources. Returns false if the prompt contains neither. */
+static bool read_prompt(struct acp *a, const json_t *params, whit_buf *task)
 {
     size_t i;
     json_t *part;
     bool says = false;
     json_array_foreach(json_object_get(params, "prompt"), i, part)
     {
-        const json_t *text = json_object_get(part, "text"), *uri = json_object_get(part, "uri");
-        const json_t *resource = json_object_get(part, "resource");
-        if (i) whit_buf_append_str(task, "\n");
-        if (!json_is_string(text)) text = json_object_get(resource, "text");
-        if (!uri) uri = json_object_get(resource, "uri");
+        const json_t *resource = json_object_get(part, "resource"), *from = json_is_object(resource) ? resource : part;
+        const json_t *text = json_object_get(from, "text"), *uri = json_object_get(from, "uri");
         const char *words = json_is_string(text) ? json_string_value(text) : "";
         says = says || json_is_string(uri) || words[strspn(words, " \t\r\n")];
-        if (json_is_string(uri)) append_name(folder, json_string_value(uri), task);
-        if (json_is_string(text)) whit_buf_append(task, json_string_value(text), json_string_length(text));
+        if (i) whit_buf_append_str(task, "\n");
+        if (from == resource) {
+            append_resource(a, whit_or_empty(json_string_value(uri)), text, task);
+            continue;
+        }
+        if (json_is_string(uri)) append_name(a->folder, json_string_value(uri), task);
+        whit_buf_append(task, words, json_string_length(text));
     }
     whit_buf_append(task, "", 1);
     return says;
@@ -573,7 +629,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     }
     const bool is_open = a->has_session && strcmp(session, a->session) == 0;
     if (!is_open && !open_session(a, id, session)) return;
-    if (!read_prompt(a->folder, params, &task)) {
+    if (!read_prompt(a, params, &task)) {
         whit_buf_free(&task);
         whit_rpc_refuse(&a->rpc, id, -32602,
                         "prompt: expected at least one part with a text that is not blank, or a resource");
