@@ -37,7 +37,6 @@ static bool attach_file(struct cli_tasks *t, const char *path)
     const char *kind;
     bool there = false, is_attached = false;
     uint32_t mode;
-    size_t key = 0, key_end;
     if (whit_light_secret(t->project, path))
         cli_note("%s: may contain keys or belongs to version control, so it is not read", path);
     else if (whit_project_read(t->project, path, &content, &there, &mode, &error) != WHIT_OK)
@@ -52,7 +51,7 @@ static bool attach_file(struct cli_tasks *t, const char *path)
         cli_note("%s: is %s, so it is not read", path, kind);
     else if (content.size_bytes && memchr(content.data, 0, content.size_bytes))
         cli_note("%s: is not text, so it is not read", path);
-    else if (content.size_bytes && whit_guard_find_key(whit_chars(&content), content.size_bytes, &key, &key_end))
+    else if (whit_guard_has_key(whit_chars(&content), content.size_bytes))
         cli_note("%s: contains a key, so it is not read", path);
     else {
         whit_buf_printf(&t->attached, "\n\nThe file %s:\n```\n", path);
@@ -128,6 +127,7 @@ static int run_line(struct cli_tasks *t, const char *line)
     whit_buf output = {0};
     char piece[4096];
     size_t n;
+    bool is_cut = false;
     line += strspn(line, " \t");
     if (!*line) {
         cli_note("!COMMAND runs a line of shell in the project");
@@ -138,8 +138,12 @@ static int run_line(struct cli_tasks *t, const char *line)
     while ((n = fread(piece, 1, sizeof piece, run)) > 0) {
         cli_write(t->call, piece, n);
         cli_flush(t->call);
-        if (output.size_bytes < ((size_t)8 << 20)) whit_buf_append(&output, piece, n);
+        if (output.size_bytes < ((size_t)8 << 20))
+            whit_buf_append(&output, piece, n);
+        else
+            is_cut = true;
     }
+    if (is_cut) whit_guard_drop_last_word(&output);
     attach_output(t, line, &output, pclose(run));
     whit_buf_free(&output);
     return CLI_OK;

@@ -123,6 +123,14 @@ status, seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
                            [("agent>", f"!echo {TOKEN} | wc -c\n"), ("agent>", "go on\n"), ("agent>", "/bye\n")], environment())
 asked = json.dumps(e.requests)
 wanted(TOKEN not in asked and "The person ran `echo [a key or token, which is not shown] | wc -c`" in asked, f"a key in a command: {seen}")
+# Nor is a key in what it printed, of which another program has coloured a part.
+open("p/rest.txt", "w").write(TOKEN[4:] + "\n")
+e = Endpoint([message("done")])
+status, seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
+                           [("agent>", "!printf '\\033[01;31mghp_\\033[m'; cat rest.txt\n"), ("agent>", "go on\n"), ("agent>", "/bye\n")], environment())
+asked = json.dumps(e.requests)
+wanted(TOKEN[4:] not in asked and "[a key or token" in asked, f"a key with colours: {seen}")
+os.remove("p/rest.txt")
 
 # ---- a model in this process
 for seed in range(4):

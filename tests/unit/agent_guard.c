@@ -158,6 +158,56 @@ static void programs_obey_dot_files(void **state)
         if (whit_guard_is_configuration(project, plain[i])) fail_msg("'%s' is not obeyed", plain[i]);
 }
 
+/* Writes lines of a text, each between two texts. */
+static void put_lines(whit_buf *text, const char *before, const char *const *lines, size_t n, const char *after)
+{
+    for (size_t i = 0; i < n; i++) whit_buf_printf(text, "%s%s%s\n", before, lines[i], after);
+}
+
+/* All lines of a private key are hidden, also if they are strings of a program, comments, or lines of a list or a
+ * difference; and a token of which escape sequences colour a part. */
+static void hide_divided_keys(void)
+{
+#define BODY "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+    static const char *const lines[] = {
+        "-----BEGIN RSA PRIVATE KEY-----", BODY, BODY, BODY, "MIIEw9==", "-----END RSA PRIVATE KEY-----"};
+    static const struct {
+        const char *before, *after;
+    } forms[] = {{"", ""},     {"    ", ""},       {"# ", ""},      {" * ", ""},       {"-", ""},
+                 {"+", ""},    {"> ", ""},         {"   17\t", ""}, {"  \"", "\\n\""}, {"  + \"", "\\n\""},
+                 {" '", "',"}, {"key.pem:3:", ""}, {"", "\\n\\"},   {"", "\r"}};
+    static const char note[] = "which is not shown";
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        for (size_t n = 6; n >= 3; n -= 3) { /* the whole key, and its beginning */
+            whit_buf text = {0};
+            put_lines(&text, forms[i].before, lines, n, forms[i].after);
+            assert_true(whit_guard_has_key(whit_chars(&text), text.size_bytes));
+            whit_guard_hide_keys(&text);
+            assert_true(whit_buf_append(&text, "", 1));
+            if (strstr(whit_chars(&text), "MIIE") || strstr(whit_chars(&text), "END") ||
+                !strstr(whit_chars(&text), note))
+                fail_msg("form %zu of a key is shown: %s", i, whit_chars(&text));
+            whit_buf_free(&text);
+        }
+    static const char *const coloured[] = {"a \033[01;31m\033[Kghp_\033[m\033[K0123456789abcdefABCDEF0123456789abcd b",
+                                           "a ghp_0123456789abc\033]8;;x\033\\defABCDEF0123456789abcd b",
+                                           "a ghp_0123456789abcdef\033(BABCDEF0123456789abcd\033[0m b"};
+    for (size_t i = 0; i < sizeof coloured / sizeof *coloured; i++) {
+        whit_buf text = {0}, cut = {0};
+        assert_true(whit_guard_has_key(coloured[i], strlen(coloured[i])));
+        assert_true(whit_guard_append_cut(&cut, coloured[i], strlen(coloured[i]), 24));
+        assert_int_equal(cut.size_bytes, 24);
+        assert_null(memmem(cut.data, cut.size_bytes, "0123", 4));
+        whit_buf_append_str(&text, coloured[i]);
+        whit_guard_hide_keys(&text);
+        assert_true(whit_buf_append(&text, "", 1));
+        if (strstr(whit_chars(&text), "abc") || !strstr(whit_chars(&text), note) || !strstr(whit_chars(&text), " b"))
+            fail_msg("a coloured key is shown: %s", whit_chars(&text));
+        whit_buf_free(&text);
+        whit_buf_free(&cut);
+    }
+}
+
 static void keys_are_found_by_their_form(void **state)
 {
     (void)state;
@@ -199,6 +249,8 @@ static void keys_are_found_by_their_form(void **state)
     };
     static const char *const none[] = {
         "if (strstr(line, \"-----BEGIN RSA PRIVATE KEY-----\")) return 1;\nint more_of_the_program;",
+        "#define BEGIN \"-----BEGIN PRIVATE KEY-----\"\n#define END \"-----END PRIVATE KEY-----\"\n"
+        "static bool convertThePrivateKeyToAnotherForm(const char *fromThisFileOfTheProject);",
         "-----BEGIN CERTIFICATE-----\n" LINE "-----END CERTIFICATE-----\n",
         "-----BEGIN PUBLIC KEY-----\n" LINE,
         "sk-learn and npm_config_registry, ghp_ and AKIA",
@@ -220,6 +272,7 @@ static void keys_are_found_by_their_form(void **state)
         size_t begin = 0, end;
         if (whit_guard_find_key(none[i], strlen(none[i]), &begin, &end)) fail_msg("not a key: %s", none[i]);
     }
+    hide_divided_keys();
     /* of these keys one is the beginning of another, and two overlap: all their bytes must be hidden */
     static const char known[] = "a secret-1st-and-tail-2nd-and-end-3 b";
     size_t begin = 0, end;

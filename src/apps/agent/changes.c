@@ -102,10 +102,8 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     if (status == WHIT_OK && !change.is && content[1].size_bytes)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file contains more lines than the patch deletes", path);
     bool may_quote = status == WHIT_ERROR_FORMAT && there && file->action != WHIT_PATCH_ADD;
-    size_t key = 0, key_end;
     bool is_secret = may_quote &&
-        (whit_light_secret(project, path) || whit_change_had_key(&change) ||
-         whit_guard_find_key(now_bytes ? now : "", now_bytes, &key, &key_end));
+        (whit_light_secret(project, path) || whit_change_had_key(&change) || whit_guard_has_key(now, now_bytes));
     if (is_secret) /* the error message must not quote a file with secrets */
         status = whit_fail(error, status,
                            "%s: the patch does not match the file, whose text is not shown because it may contain keys",
@@ -230,8 +228,7 @@ bool whit_changes_copy(whit_changes *set, const whit_change *change)
 
 bool whit_change_had_key(const whit_change *c)
 {
-    size_t begin = 0, end;
-    return c->was && c->before_bytes && whit_guard_find_key(c->before, c->before_bytes, &begin, &end);
+    return c->was && whit_guard_has_key(c->before, c->before_bytes);
 }
 
 void whit_change_turn_round(whit_change *c)

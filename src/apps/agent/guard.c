@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/items.h"
 #include "base/path.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -357,34 +358,96 @@ static size_t token_bytes(const char *text, size_t n)
     return 0;
 }
 
-/* Returns the length of a private key in PEM or PuTTY form at the beginning of a text, whose lines may end in "\n" or
- * in the escapes of a JSON string. Returns 0 if the text only mentions the header. */
+/* Lengths in bytes of a private key's text: the runs of base64 that count, and the text between two of them, such as
+ * the quotes, signs and numbers of a key in a program, a difference or a list of lines. */
+enum {
+    RUN_MIN = 31,    /* a run before any quotation mark: words are shorter */
+    RUN_QUOTED = 40, /* a run of all kinds of letters and digits after one: the text may be a program without a key */
+    RUN_LINE = 16,   /* a run that is a whole line */
+    HEADERS_MAX = 600,
+    GAP_MAX = 100,
+};
+
+/* Returns whether a line begins or ends at text[at]: at a line end, or its escape in a string. */
+static bool is_line_edge(const char *text, size_t n, size_t at)
+{
+    return at >= n || text[at] == '\n' || text[at] == '\r' ||
+        (text[at] == '\\' && at + 1 < n && strchr("nr", text[at + 1]));
+}
+
+static bool is_mixed(const char *text, size_t n)
+{
+    bool upper = false, lower = false, digit = false;
+    for (size_t i = 0; i < n; i++) {
+        upper = upper || isupper((uint8_t)text[i]);
+        lower = lower || islower((uint8_t)text[i]);
+        digit = digit || isdigit((uint8_t)text[i]);
+    }
+    return upper && lower && digit;
+}
+
+/* Returns whether the run of base64 text[begin] to text[end - 1] is a part of a private key. */
+static bool is_key_run(const char *text, size_t n, size_t begin, size_t end, bool is_quoted)
+{
+    const size_t n_run = end - begin;
+    if (n_run < RUN_LINE) return false;
+    if (!is_quoted && n_run >= RUN_MIN) return true;
+    if (n_run >= RUN_QUOTED && is_mixed(text + begin, n_run)) return true;
+    return is_line_edge(text, n, end) && (text[begin - 1] == '\n' || text[begin - 2] == '\\');
+}
+
+/* Returns the length of the line at text[at] that begins or ends (`word`) a private key, without its final dashes; 0 if
+ * there is no such line. */
+static size_t key_line_bytes(const char *text, size_t n, size_t at, const char *word)
+{
+    static const char kind[] = "PRIVATE KEY";
+    const size_t n_word = strlen(word), first = at;
+    while (at < n && text[at] == '-') at++;
+    if (at - first < 4 || at - first > 5) return 0;
+    at += at < n && text[at] == ' ';
+    if (n - at <= n_word || memcmp(text + at, word, n_word) != 0) return 0;
+    const size_t n_rest = n - at < 80 ? n - at : 80;
+    const char *close = memmem(text + at, n_rest, "----", 4);
+    if (!close || !memmem(text + at, (size_t)(close - text) - at, kind, sizeof kind - 1)) return 0;
+    return (size_t)(close - text) - first;
+}
+
+static size_t skip_dashes(const char *text, size_t n, size_t at)
+{
+    for (size_t last = at + 5; at < n && at < last && text[at] == '-';) at++;
+    return at;
+}
+
+/* Returns the length of a private key in PEM or PuTTY form at the beginning of a text, up to the line that ends it if
+ * that line is there. The key's lines may be strings of a program, comments, or lines of a difference or a list.
+ * Returns 0 if the text only mentions the header. */
 static size_t private_key_bytes(const char *text, size_t n)
 {
-    static const char begin[] = "-----BEGIN ", words[] = "PRIVATE KEY", putty[] = "PuTTY-User-Key-File-";
+    static const char putty[] = "PuTTY-User-Key-File-";
     if (n > sizeof putty && memcmp(text, putty, sizeof putty - 1) == 0 &&
         memmem(text, n < 2000 ? n : 2000, "Private-Lines", 13))
         return n;
-    if (n < sizeof begin + sizeof words || memcmp(text, begin, sizeof begin - 1) != 0) return 0;
-    const char *close =
-        memmem(text + sizeof begin - 1, n - (sizeof begin - 1) < 80 ? n - (sizeof begin - 1) : 80, "-----", 5);
-    if (!close || !memmem(text, (size_t)(close - text), words, sizeof words - 1)) return 0;
-    size_t at = (size_t)(close - text) + 5, n_key = 0, line = 0;
-    for (; at < n; at++) {
-        bool escaped = text[at] == '\\' && at + 1 < n && (text[at + 1] == 'n' || text[at + 1] == 'r');
-        if (escaped) at++;
-        if (escaped || text[at] == '\n' || text[at] == '\r') {
-            line = 0;
-        } else if (is_key_char(text[at])) {
-            n_key += ++line > 30; /* only the lines of a key run to more than 30 characters; words are shorter */
-        } else if (n_key || (text[at] == '"' || text[at] == '\'')) {
-            break;
+    size_t at = key_line_bytes(text, n, 0, "BEGIN "), last = 0, end;
+    bool is_quoted = false;
+    if (!at) return 0;
+    at = skip_dashes(text, n, at);
+    size_t stop = n - at > HEADERS_MAX ? at + HEADERS_MAX : n;
+    while (at < stop) {
+        const size_t n_close = last ? key_line_bytes(text, n, at, "END ") : 0;
+        if (n_close) return skip_dashes(text, n, at + n_close);
+        if (last && key_line_bytes(text, n, at, "BEGIN ")) break; /* another key begins */
+        for (end = at; end < n && is_key_char(text[end]);) end++;
+        /* the last line of a text that was cut may be short */
+        if (end > at && (is_key_run(text, n, at, end, is_quoted) || (last && end == n))) {
+            last = end;
+            stop = n - end > GAP_MAX ? end + GAP_MAX : n;
         }
-        if (!n_key && at > 600) break; /* gives up after 600 bytes, the room for headers such as Proc-Type */
+        is_quoted = is_quoted || text[at] == '"' || text[at] == '\'';
+        /* the letter of "\n" is not the first one of a run */
+        if (end == at) end += text[at] == '\\' && is_line_edge(text, n, at) ? 2 : 1;
+        at = end;
     }
-    if (!n_key) return 0;
-    const char *end = memmem(text + at, n - at < 100 ? n - at : 100, "KEY-----", 8);
-    return end ? (size_t)(end - text) + 8 : at;
+    return last;
 }
 
 /* Returns whether a token may begin at text[at]: not within a word, but directly after an escape sequence that ends in
@@ -503,10 +566,72 @@ bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end)
     return true;
 }
 
+/* Returns the length of the escape sequence of a terminal at text[at], or 0: a colour, a link (OSC 8) or a character
+ * set. */
+static size_t escape_bytes(const char *text, size_t n, size_t at)
+{
+    size_t end = at + 2;
+    if (text[at] != '\033' || end > n) return 0;
+    switch (text[at + 1]) {
+    case '[':
+        while (end < n && text[end] >= 0x20 && text[end] < 0x40) end++;
+        return (end < n ? end + 1 : n) - at;
+    case ']':
+        while (end < n && text[end] != '\a' && text[end] != '\033') end++;
+        end += end + 1 < n && text[end] == '\033';
+        return (end < n ? end + 1 : n) - at;
+    case '(':
+    case ')': return (end < n ? end + 1 : n) - at;
+    default: return 2;
+    }
+}
+
+/* A text without the escape sequences of terminals: programs show a part of a key in another colour. */
+struct uncoloured {
+    whit_buf text;
+    whit_buf places; /* size_t[]: the offset of each byte in the coloured text */
+};
+
+static bool drop_colours(const char *text, size_t n, struct uncoloured *out)
+{
+    for (size_t at = 0, n_escape; at < n; at += n_escape ? n_escape : 1) {
+        n_escape = escape_bytes(text, n, at);
+        if (n_escape) continue;
+        whit_buf_append(&out->text, text + at, 1);
+        whit_buf_append(&out->places, &at, sizeof at);
+    }
+    return !out->text.failed && !out->places.failed;
+}
+
+static void free_uncoloured(struct uncoloured *u)
+{
+    whit_buf_free(&u->text);
+    whit_buf_free(&u->places);
+}
+
+static bool has_colours(const char *text, size_t n)
+{
+    return n && memchr(text, '\033', n);
+}
+
+bool whit_guard_has_key(const char *text, size_t n)
+{
+    struct uncoloured plain = {.text = {0}};
+    size_t begin = 0, end;
+    if (!n) return false;
+    bool found = whit_guard_find_key(text, n, &begin, &end);
+    if (!found && has_colours(text, n)) {
+        found = !drop_colours(text, n, &plain) ||
+            whit_guard_find_key(whit_chars(&plain.text), plain.text.size_bytes, &begin, &end);
+        free_uncoloured(&plain);
+    }
+    return found;
+}
+
 void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;
-    whit_hash_begin(&hash, "agent-guard");
+    whit_hash_begin(&hash, "agent-guard-2");
     for (size_t i = 0; i < COUNT(forms); i++) {
         whit_hash_add(&hash, forms[i].begin, strlen(forms[i].begin) + 1);
         whit_hash_add_u64(&hash, forms[i].n_least);
@@ -518,13 +643,16 @@ void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES])
     whit_hash_end(&hash, digest);
 }
 
-void whit_guard_hide_keys(whit_buf *text)
+static const char hidden_key[] = "[a key or token, which is not shown]";
+
+/* Replaces each key of a text without colours by a note. */
+static void hide_plain_keys(whit_buf *text)
 {
     size_t begin = 0, end = 0, shown = 0;
     whit_buf out = {0};
     while (text->size_bytes && whit_guard_find_key(whit_chars(text), text->size_bytes, &begin, &end)) {
         whit_buf_append(&out, text->data + shown, begin - shown);
-        whit_buf_append_str(&out, "[a key or token, which is not shown]");
+        whit_buf_append_str(&out, hidden_key);
         begin = shown = end;
     }
     if (!shown) return;
@@ -533,6 +661,51 @@ void whit_guard_hide_keys(whit_buf *text)
     whit_buf_append(text, out.data, out.size_bytes);
     if (out.failed) text->failed = true;
     whit_buf_free(&out);
+}
+
+/* Replaces each key that escape sequences divide by a note. If memory runs out, the text becomes empty. */
+static void hide_coloured_keys(whit_buf *text)
+{
+    struct uncoloured plain = {.text = {0}};
+    size_t begin = 0, end = 0, shown = 0;
+    whit_buf out = {0};
+    bool ok = drop_colours(whit_chars(text), text->size_bytes, &plain);
+    const size_t *places = WHIT_ITEMS(const size_t, &plain.places), n = plain.text.size_bytes;
+    while (ok && n && whit_guard_find_key(whit_chars(&plain.text), n, &begin, &end)) {
+        whit_buf_append(&out, text->data + shown, places[begin] - shown);
+        whit_buf_append_str(&out, hidden_key);
+        shown = places[end - 1] + 1;
+        begin = end;
+    }
+    if (shown) whit_buf_append(&out, text->data + shown, text->size_bytes - shown);
+    if (!ok || out.failed) text->failed = true;
+    if (shown || !ok) text->size_bytes = 0;
+    if (shown) whit_buf_append(text, out.data, out.size_bytes);
+    whit_buf_free(&out);
+    free_uncoloured(&plain);
+}
+
+void whit_guard_hide_keys(whit_buf *text)
+{
+    hide_plain_keys(text);
+    if (text->size_bytes && has_colours(whit_chars(text), text->size_bytes)) hide_coloured_keys(text);
+}
+
+bool whit_guard_append_cut(whit_buf *out, const char *text, size_t n, size_t n_most)
+{
+    whit_buf clean = {0};
+    bool ok = whit_buf_append(&clean, text, n);
+    whit_guard_hide_keys(&clean);
+    ok = ok && !clean.failed;
+    if (ok && clean.size_bytes)
+        ok = whit_buf_append(out, clean.data, whit_utf8_cut(whit_chars(&clean), clean.size_bytes, n_most));
+    whit_buf_free(&clean);
+    return ok;
+}
+
+void whit_guard_drop_last_word(whit_buf *text)
+{
+    while (text->size_bytes && is_token_char((char)text->data[text->size_bytes - 1])) text->size_bytes--;
 }
 
 /* ---- this program's own folders ------------------------------------------------------------------ */

@@ -24,10 +24,17 @@ bool whit_guard_know_key(const char *key);
 /* Finds the first private key, token of a published form or endpoint's key in a text, at or after *begin. On success
  * *begin and *end are the range of its bytes; returns false if there is no key. */
 bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end);
+/* Returns whether a text has a key, also one that escape sequences of terminals divide; true if memory runs out. */
+bool whit_guard_has_key(const char *text, size_t n);
 /* Writes a digest of all that whit_guard_find_key looks for. If it has changed, a text without a key may have one. */
 void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES]);
-/* Replaces each key by a note. */
+/* Replaces each key by a note. A text must not be cut before: the rest of a key has no form by which it is found. */
 void whit_guard_hide_keys(whit_buf *text);
+/* Appends at most n_most bytes of a text, in which each key is replaced by a note before it is cut. Returns false if
+ * memory runs out. */
+bool whit_guard_append_cut(whit_buf *out, const char *text, size_t n, size_t n_most);
+/* Removes the last word of a text that had to be cut: it may be the beginning of a key. */
+void whit_guard_drop_last_word(whit_buf *text);
 
 typedef enum whit_guard_folder {
     WHIT_GUARD_ELSEWHERE,

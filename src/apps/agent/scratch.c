@@ -240,24 +240,18 @@ static bool skip_folder(void *user, const char *folder)
     return whit_light_secret(u->project, folder);
 }
 
-static bool finds_key(const char *text, size_t n)
-{
-    size_t begin = 0, end;
-    return n && whit_guard_find_key(text, n, &begin, &end);
-}
-
 /* Returns whether a text contains a key, or true if memory runs out. In UTF-16 every second byte of a key is zero, so a
  * text with zero bytes is also searched at even and at odd offsets only. */
 static bool has_key(const char *text, size_t n)
 {
-    if (finds_key(text, n)) return true;
+    if (whit_guard_has_key(text, n)) return true;
     if (!n || !memchr(text, 0, n)) return false;
     char *plain = malloc(n / 2 + 1);
     bool found = !plain;
     for (size_t first = 0; !found && first < 2; first++) {
         size_t n_plain = 0;
         for (size_t i = first; i + 1 < n; i += 2) plain[n_plain++] = text[i + 1] ? '\n' : text[i];
-        found = finds_key(plain, n_plain);
+        found = whit_guard_has_key(plain, n_plain);
     }
     free(plain);
     return found;

@@ -120,8 +120,7 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
             const char *end = memchr(text + to, '\n', n - to);
             to = end ? (size_t)(end - text) + 1 : n;
         }
-        size_t key = 0, key_end;
-        if (whit_guard_find_key(n ? text : "", n, &key, &key_end) || (staged && whit_change_had_key(staged)))
+        if (whit_guard_has_key(text, n) || (staged && whit_change_had_key(staged)))
             whit_buf_printf(result, "error: %s: contains a key or a token, so it is not read", path);
         else if (n && memchr(text, 0, n))
             whit_buf_printf(result, "error: %s: is not text (%zu bytes)", path, n);
@@ -174,8 +173,7 @@ static void grep_file(walk *w, const char *path)
         content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
         const char *text = whit_chars(&content), *stop = text + content.size_bytes;
         /* a file with a key is not searched at all, since single lines of a key block cannot be recognised as a key */
-        size_t key = 0, key_end;
-        if (whit_guard_find_key(text, content.size_bytes, &key, &key_end)) stop = text;
+        if (whit_guard_has_key(text, content.size_bytes)) stop = text;
         for (size_t number = 1; text < stop && may_continue(w); number++) {
             const char *end = memchr(text, '\n', (size_t)(stop - text));
             size_t n = (size_t)((end ? end : stop) - text);

@@ -20,9 +20,8 @@ whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_p
 
 bool whit_assistant_is_secret(const char *path, const char *name, const char *around, size_t around_bytes)
 {
-    size_t begin = 0, end;
     return (path && (whit_guard_is_secret(path) || whit_guard_is_secret(name))) ||
-        whit_guard_find_key(around_bytes ? around : "", around_bytes, &begin, &end);
+        whit_guard_has_key(around, around_bytes);
 }
 
 static whit_status open_remote(whit_answering_model *m, const whit_panel_wish *wish, const whit_answering_calls *calls,
