@@ -100,7 +100,7 @@ static int print_map(cli_call *call, const whit_graph *graph, const char *folder
 {
     whit_buf map = {0};
     whit_error error;
-    if (whit_graph_map(graph, folder, values->n_tokens, NULL, NULL, &map, &error) != WHIT_OK) {
+    if (whit_graph_map(graph, folder, values->n_tokens, NULL, NULL, NULL, &map, &error) != WHIT_OK) {
         whit_buf_free(&map);
         return cli_fail_error(call, &error);
     }

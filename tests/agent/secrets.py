@@ -77,6 +77,23 @@ for more in ([], ["--yes"]):
     wanted(BODY not in asked and BODY[:20] not in asked and BODY[::-1] not in asked, f"a key without its first line is sent: {results}")
     wanted("takes a key" in results[0] and HEAD in open("p/deploy.txt").read(), f"a key is taken out of a file: {results}")
 
+# A private key whose lines are strings of a program, or indented: it is not read, and the rules have no line of it.
+for before, after in (('"', '\\n"'), ("    ", "")):
+    text = "".join(before + line + after + "\n" for line in [HEAD] + 5 * [BODY] + [HEAD.replace("BEGIN", "END")])
+    project({"k.h": f"static const char key[] =\n{text};\n", "AGENTS.md": f"Use it:\n{text}\nwith care.\n"})
+    done, results, asked = run([call(("read", {"path": "k.h"}), ("grep", {"pattern": "MII"}), ("run", {"command": "rev k.h"})), message("done")])
+    wanted(BODY not in asked and BODY[::-1] not in asked and "with care" in asked and "contains a key" in results[0], f"a key in {before!r}: {results}")
+
+# Results are cut after keys are hidden: the rest of a key has no form by which it is found.
+hexed = "".join(f"{ord(c):02x}" for c in "q" * 3000 + "\n" + HEAD + "\n" + 30 * (BODY + "\n") + HEAD.replace("BEGIN", "END") + "\n" + 400 * ("f" * 40 + "\n"))
+token = "".join(f"{ord(c):02x}" for c in "q" * 3040 + " " + TOKEN + "\n" + 400 * ("f" * 40 + "\n"))
+show = "python3 -c \"print(bytes.fromhex(open('{}').read()).decode())\""
+long = "".join(chr(ord("a") + i % 26) for i in range(55))
+project({"k.hex": hexed, "t.hex": token, "a.py": f"def push_it(n_{long}=1, token='{TOKEN}'):\n    return token\npush_it()\n"})
+done, results, asked = run([call(*(("run", {"command": show.format(name)}) for name in ("k.hex", "t.hex")), ("graph", {"query": "map"})), message("done")])
+wanted(BODY[20:] not in asked and TOKEN[:20] not in asked and "push_it" in results[2], f"a key is cut before it is hidden: {results}")
+wanted("commands are not run" in results[0] or "bytes left out" in results[0], f"an output is not cut: {results[0][:200]}")
+
 # The endpoint's own key has no published form: a file of the project that --key-file names, and a copy of it.
 KEY = "0f1e2d3c4b5a69788796a5b4"
 for given in ("file", "variable"):

@@ -150,7 +150,7 @@ static void test_languages(void **state)
 
     whit_buf map = {0};
     whit_error error;
-    assert_ok(whit_graph_map(graph, in_folder("project"), 60, NULL, NULL, &map, &error), error);
+    assert_ok(whit_graph_map(graph, in_folder("project"), 60, NULL, NULL, NULL, &map, &error), error);
     assert_true(map.size_bytes > 0 && map.size_bytes <= 240);
     whit_buf_free(&map);
     whit_graph_close(graph);
@@ -227,7 +227,7 @@ static void tell(const whit_graph *graph, whit_buf *out)
             whit_buf_printf(out, " includes %s is %s\n", written, found);
         }
     }
-    assert_ok(whit_graph_map(graph, in_folder("edited"), 400, NULL, NULL, out, &error), error);
+    assert_ok(whit_graph_map(graph, in_folder("edited"), 400, NULL, NULL, NULL, out, &error), error);
 }
 
 static void assert_same(const whit_graph *graph, const whit_graph *other)

@@ -29,6 +29,13 @@ static bool is_hidden(void *user, const char *file)
     return h->is_hidden;
 }
 
+/* Returns whether the map may quote a text. The map cuts lines, after which a part of a key could not be recognised. */
+static bool may_quote(void *user, const char *text, size_t n_bytes)
+{
+    (void)user;
+    return !whit_guard_has_key(text, n_bytes);
+}
+
 static void definitions(const whit_graph *graph, struct hiding *hiding, const char *name, whit_buf *result)
 {
     whit_graph_run run = whit_graph_symbols_of(graph, name, strlen(name));
@@ -100,7 +107,7 @@ void whit_ask_graph(const char *project, const char *query, const char *name, wh
     size_t before = result->size_bytes;
     bool known = true;
     if (is_map)
-        (void)whit_graph_map(graph, project, MAP_TOKENS, is_hidden, &hiding, result, &error);
+        (void)whit_graph_map(graph, project, MAP_TOKENS, is_hidden, may_quote, &hiding, result, &error);
     else if (strcmp(query, "def") == 0)
         definitions(graph, &hiding, name, result);
     else if (strcmp(query, "refs") == 0 || strcmp(query, "callers") == 0)
@@ -115,6 +122,6 @@ void whit_ask_graph(const char *project, const char *query, const char *name, wh
         whit_buf_printf(result, "error: there is no query '%.40s'; there are " WHIT_ASK_GRAPH_KINDS, query);
     else if (result->size_bytes == before)
         whit_buf_append_str(result, "(nothing)");
-    whit_guard_hide_keys(result); /* the map quotes lines of files, which may contain keys */
+    whit_guard_hide_keys(result); /* names of files and symbols */
     whit_graph_close(graph);
 }

@@ -2,6 +2,7 @@
 #include "agent/mcp.h"
 
 #include "agent/folders.h"
+#include "agent/guard.h"
 #include "agent/rpc.h"
 #include "base/items.h"
 #include "base/path.h"
@@ -92,8 +93,8 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
     if (wrong) {
         const char *message = json_string_value(json_object_get(wrong, "message"));
         if (!message) message = "an error";
-        whit_buf_printf(result, "error: the MCP server says: %.*s", (int)whit_utf8_cut(message, strlen(message), 500),
-                        message);
+        whit_buf_append_str(result, "error: the MCP server says: ");
+        if (!whit_guard_append_cut(result, message, strlen(message), 500)) result->failed = true;
         return;
     }
     if (json_is_true(json_object_get(good, "isError"))) whit_buf_append_str(result, "error: ");
@@ -103,10 +104,10 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
         const char *type = json_string_value(json_object_get(part, "type"));
         size_t room = result->size_bytes < TEXT_MAX ? TEXT_MAX - result->size_bytes : 0;
         if (i) whit_buf_append_str(result, "\n");
-        if (json_is_string(text))
-            whit_buf_append(result, json_string_value(text),
-                            whit_utf8_cut(json_string_value(text), json_string_length(text), room));
-        else
+        if (json_is_string(text)) {
+            if (!whit_guard_append_cut(result, json_string_value(text), json_string_length(text), room))
+                result->failed = true;
+        } else
             whit_buf_printf(result, "[%.40s content, which is not text]", type ? type : "something");
         if (!room) break;
     }

@@ -2,6 +2,7 @@
 #include "agent/runs.h"
 
 #include "agent/folders.h"
+#include "agent/guard.h"
 #include "base/items.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -142,6 +143,8 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
         .cancel = runner->cancel,
     };
     if (status == WHIT_OK) status = whit_sandbox_run(&command, result, error);
+    if (result->output_is_cut) whit_guard_drop_last_word(&result->output);
+    whit_guard_hide_keys(&result->output); /* before whit_runner_tell() cuts it */
     /* if the command exceeded a limit of memory or disk, empty the copy, so that the next command does not exceed it,
      * too */
     if (status == WHIT_OK && *result->over) whit_scratch_empty(scratch);

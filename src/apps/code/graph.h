@@ -99,10 +99,12 @@ whit_status whit_graph_like(const whit_graph *graph, const char *folder, const c
 
 /* Returns whether the outline should leave out a file. */
 typedef bool whit_graph_skip_fn(void *user, const char *file);
+/* Returns whether the outline may quote lines of a file with this text; else it has only the names of the symbols. */
+typedef bool whit_graph_quote_fn(void *user, const char *text, size_t n_bytes);
 /* Appends an outline of the project to `out`: files with the lines that define their most mentioned symbols other than
  * variables. `out`, with what it had before, gets at most n_tokens tokens of about four bytes each. skip: NULL includes
- * all files. */
+ * all files. may_quote: NULL quotes all files. */
 whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_graph_skip_fn *skip,
-                           void *user, whit_buf *out, whit_error *error);
+                           whit_graph_quote_fn *may_quote, void *user, whit_buf *out, whit_error *error);
 
 #endif

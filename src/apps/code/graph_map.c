@@ -98,7 +98,7 @@ static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t
 }
 
 whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_graph_skip_fn *skip,
-                           void *user, whit_buf *out, whit_error *error)
+                           whit_graph_quote_fn *may_quote, void *user, whit_buf *out, whit_error *error)
 {
     whit_graph_counts counts = whit_graph_count(graph);
     whit_graph_run run = whit_graph_all_symbols(graph);
@@ -146,6 +146,8 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
             whit_buf_free(&text);
             snprintf(path, sizeof path, "%s/%s", folder, symbol.file);
             if (whit_read_file(path, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0;
+            if (may_quote && text.size_bytes && !may_quote(user, whit_chars(&text), text.size_bytes))
+                text.size_bytes = 0;
             whit_buf_printf(out, "%s:\n", symbol.file);
         }
         if (!source_line(&text, symbol.line, line, sizeof line))
