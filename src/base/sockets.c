@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
@@ -96,6 +97,17 @@ bool whit_socket_is_local(int fd)
     return fd >= 0 && getsockname(fd, (struct sockaddr *)&own, &n) == 0 && whit_address_is_loopback(&own);
 }
 
+int whit_socket_accept(int listening)
+{
+    const int flags = fcntl(listening, F_GETFL);
+    if (flags < 0 || fcntl(listening, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
+    int fd;
+    do fd = accept(listening, NULL, NULL);
+    while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+    if (fd >= 0) (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return fd;
+}
+
 void whit_socket_close(int fd)
 {
     if (fd >= 0) close(fd);
@@ -110,4 +122,10 @@ bool whit_socket_peer_left(int fd)
 {
     struct pollfd look = {.fd = fd, .events = POLLRDHUP};
     return fd >= 0 && poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+bool whit_socket_has_bytes(int fd)
+{
+    char byte;
+    return fd >= 0 && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }

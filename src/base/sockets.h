@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opens listening sockets, and tests whether a client is still connected. */
+ * Opens listening sockets, accepts connections, and tests what clients do. */
 #ifndef WHIT_BASE_SOCKETS_H
 #define WHIT_BASE_SOCKETS_H
 
@@ -21,11 +21,16 @@ bool whit_find_network_address(char *address, size_t address_bytes);
 /* Returns whether a listening socket can be reached only from this machine: its address is a loopback address
  * (base/loopback.h). False for a Unix socket. */
 bool whit_socket_is_local(int fd);
+/* Accepts a connection that waits at a listening socket, which becomes non-blocking. Returns its socket, -1 if no
+ * connection waits. */
+int whit_socket_accept(int listening);
 /* Closes a socket, which is not a file descriptor on Windows. */
 void whit_socket_close(int fd);
 /* Shuts a connection down without closing its socket: threads that read or write it see its end. */
 void whit_socket_end(int fd);
 /* Returns whether the client has closed the connection, or its sending half. */
 bool whit_socket_peer_left(int fd);
+/* Returns whether bytes have come that were not read yet. */
+bool whit_socket_has_bytes(int fd);
 
 #endif

@@ -28,6 +28,7 @@
     X(MHD_start_daemon)                                                                                                \
     X(MHD_stop_daemon)                                                                                                 \
     X(MHD_quiesce_daemon)                                                                                              \
+    X(MHD_add_connection)                                                                                              \
     X(MHD_create_response_from_buffer)                                                                                 \
     X(MHD_create_response_from_callback)                                                                               \
     X(MHD_add_response_header)                                                                                         \

@@ -154,8 +154,29 @@ def look_at_graceful_drain():
             pass
 
 
+def look_at_queue():
+    """Requests that came while the server did not run, and that it finds together with the signal to end: each one is
+    answered, if only by a 503."""
+    server = Server("-c", "512", "-np", "2", "-t", "1")
+    server.process.send_signal(signal.SIGSTOP)
+    asked = []
+    for _ in range(40):
+        asked.append(socket.create_connection(("127.0.0.1", server.port), timeout=120))
+        asked[-1].sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    server.process.send_signal(signal.SIGTERM)
+    server.process.send_signal(signal.SIGCONT)
+    for connection in asked:
+        reply = b""
+        while part := connection.recv(4096):
+            reply += part
+        check(reply.split()[1:2] in ([b"200"], [b"503"]), "a connection in the queue got", reply)
+        connection.close()
+    check(server.process.wait(120) == 0, "it did not end well")
+
+
 look_at_drain()
 look_at_graceful_drain()
+look_at_queue()
 prefixes = [[10 + rng.randrange(200) for _ in range(2 * BLOCK)] for _ in range(N_PREFIXES)]
 prompts = [prefixes[i % N_PREFIXES] + [10 + rng.randrange(200) for _ in range(1 + i)] for i in range(27)]
 alone = Server("-c", "512", "-np", "2", "-t", "1")

@@ -7,6 +7,8 @@ whit_test(server_queue ${CMAKE_CURRENT_LIST_DIR}/queue.c)
 target_link_libraries(test_server_queue PRIVATE whit_server)
 whit_test(server_timeout ${CMAKE_CURRENT_LIST_DIR}/timeout.c)
 target_link_libraries(test_server_timeout PRIVATE whit_server)
+whit_test(server_drain ${CMAKE_CURRENT_LIST_DIR}/drain.c)
+target_link_libraries(test_server_drain PRIVATE whit_server)
 # One answer by the library, to compare with.
 add_executable(converse ${CMAKE_CURRENT_LIST_DIR}/converse.c)
 target_link_libraries(converse PRIVATE whit_static whit_options whit_dependencies)

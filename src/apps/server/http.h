@@ -63,9 +63,13 @@ typedef struct whit_web_server whit_web_server;
  * outlive the server. */
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error);
-void whit_web_quiesce(whit_web_server *server); /* stops accepting new connections */
-/* Returns the number of requests whose headers were read and whose replies are not completely sent yet. */
-uint32_t whit_web_in_flight(const whit_web_server *server);
+/* Stops listening: a client that connects later is refused. Connections that the system has made already, and that wait
+ * to be accepted, are served. Must be called once at most. */
+void whit_web_quiesce(whit_web_server *server);
+/* Returns how many requests and connections still need the server: requests whose headers were read and whose replies
+ * are not completely sent yet, connections with bytes that were not read yet, and connections without a request that
+ * are younger than a second. */
+uint32_t whit_web_in_flight(whit_web_server *server);
 void whit_web_close(whit_web_server *server);
 
 #endif

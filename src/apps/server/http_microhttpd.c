@@ -3,6 +3,7 @@
  * of the program needs. */
 #include "base/utf8.h"
 #include "server/http.h"
+#include "base/clock.h"
 #include "base/items.h"
 #include "base/sockets.h"
 #include "server/server.h"
@@ -23,6 +24,7 @@ enum { HEADER_BYTES = 32768, STACK_BYTES = 8 << 20 };
 /* SPARE_CONNECTIONS: connections that may be open beyond the limit, while others are being closed for them.
  * DROPPED_BYTES_MAX: how much of a refused body is read. */
 enum { SPARE_CONNECTIONS = 64, DROPPED_BYTES_MAX = 4 * WHIT_WEB_MAX_BODY_BYTES };
+enum { NEW_NS = 1000000000 }; /* age up to which a connection without a request counts as in flight */
 
 struct api {
     const char *(*version)(void);
@@ -30,6 +32,8 @@ struct api {
                                 MHD_AccessHandlerCallback handler, void *user, ...);
     void (*stop)(struct MHD_Daemon *daemon);
     MHD_socket (*quiesce)(struct MHD_Daemon *daemon);
+    enum MHD_Result (*add_connection)(struct MHD_Daemon *daemon, MHD_socket fd, const struct sockaddr *address,
+                                      socklen_t address_bytes);
     struct MHD_Response *(*from_buffer)(size_t size, void *data, enum MHD_ResponseMemoryMode mode);
     struct MHD_Response *(*from_callback)(uint64_t size, size_t block, MHD_ContentReaderCallback read, void *user,
                                           MHD_ContentReaderFreeCallback end);
@@ -48,7 +52,8 @@ struct api {
 struct client {
     struct client *previous, *next;
     int fd;
-    bool is_at_work, is_closing;
+    uint64_t begun_ns;
+    bool is_at_work, is_closing, has_asked; /* has_asked: the headers of a request were read */
 };
 
 struct whit_web_server {
@@ -62,6 +67,8 @@ struct whit_web_server {
     pthread_mutex_t lock;  /* protects the members below */
     struct client clients; /* head of a circular list of connections; the first has waited or worked longest */
     uint32_t n_clients, n_clients_max;
+    uint32_t n_adopted; /* number of connections that whit_web_quiesce gave to the library and that are not in the list
+                         * yet */
 };
 
 /* State of one request. */
@@ -91,6 +98,7 @@ static bool open_library(struct api *api)
     *(void **)&api->start = dlsym(library, "MHD_start_daemon");
     *(void **)&api->stop = dlsym(library, "MHD_stop_daemon");
     *(void **)&api->quiesce = dlsym(library, "MHD_quiesce_daemon");
+    *(void **)&api->add_connection = dlsym(library, "MHD_add_connection");
     *(void **)&api->from_buffer = dlsym(library, "MHD_create_response_from_buffer");
     *(void **)&api->from_callback = dlsym(library, "MHD_create_response_from_callback");
     *(void **)&api->add_header = dlsym(library, "MHD_add_response_header");
@@ -101,8 +109,9 @@ static bool open_library(struct api *api)
     *(void **)&api->info = dlsym(library, "MHD_get_connection_info");
     *(void **)&api->set_option = dlsym(library, "MHD_set_connection_option");
     dlclose(library);
-    return api->version && api->start && api->stop && api->quiesce && api->from_buffer && api->from_callback &&
-        api->add_header && api->queue && api->destroy && api->lookup && api->each_value && api->info && api->set_option;
+    return api->version && api->start && api->stop && api->quiesce && api->add_connection && api->from_buffer &&
+        api->from_callback && api->add_header && api->queue && api->destroy && api->lookup && api->each_value &&
+        api->info && api->set_option;
 }
 
 const char *whit_server_library(void)
@@ -281,10 +290,12 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     struct client *client = *context;
     const bool begins = what == MHD_CONNECTION_NOTIFY_STARTED;
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (begins && info && (client = calloc(1, sizeof *client)) != NULL) client->fd = (int)info->connect_fd;
+    if (begins && info && (client = calloc(1, sizeof *client)) != NULL)
+        *client = (struct client){.fd = (int)info->connect_fd, .begun_ns = whit_now_ns()};
     *context = begins ? client : NULL;
     if (!client) return;
     pthread_mutex_lock(&server->lock);
+    if (begins && server->n_adopted) server->n_adopted--;
     if (begins) append_client(server, client);
     if (begins && ++server->n_clients > server->n_clients_max) close_waiting_client(server);
     if (!begins) unlink_client(client);
@@ -293,11 +304,26 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     if (!begins) free(client);
 }
 
+static struct client *client_of(const whit_web_server *server, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+/* Counts a request whose headers were read. */
+static void note_request(whit_web_server *server, struct MHD_Connection *connection)
+{
+    struct client *client = client_of(server, connection);
+    atomic_fetch_add(&server->n_in_flight, 1);
+    pthread_mutex_lock(&server->lock);
+    if (client) client->has_asked = true;
+    pthread_mutex_unlock(&server->lock);
+}
+
 /* Records that a connection is now at work or, if `is_at_work` is false, that it waits. */
 static void note_work(whit_web_server *server, struct MHD_Connection *connection, bool is_at_work)
 {
-    const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct client *client = info ? info->socket_context : NULL;
+    struct client *client = client_of(server, connection);
     if (!client) return;
     pthread_mutex_lock(&server->lock);
     client->is_at_work = is_at_work;
@@ -335,7 +361,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         if (!x) return MHD_NO;
         x->server = server;
         x->claim.budget = server->budget;
-        atomic_fetch_add(&server->n_in_flight, 1);
+        note_request(server, connection);
         x->body.limit_bytes = WHIT_WEB_MAX_BODY_BYTES;
         server->handler(server->user, &headers, &x->refusal);
         *own = x;
@@ -424,8 +450,8 @@ whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeo
                          "libmicrohttpd12");
     }
     s->daemon = s->api.start(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, s,
-        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT,
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC, 0, NULL, NULL,
+        on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)n_connections + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)timeout_s,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
@@ -439,15 +465,48 @@ whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeo
     return WHIT_OK;
 }
 
-void whit_web_quiesce(whit_web_server *s)
+/* Gives the library every connection that waits at the listening socket. */
+static void adopt_connections(whit_web_server *s, int listening)
 {
-    MHD_socket listening = s->api.quiesce(s->daemon);
-    whit_socket_close((int)listening);
+    for (int fd; (fd = whit_socket_accept(listening)) >= 0;) {
+        struct sockaddr_storage peer = {0};
+        socklen_t peer_bytes = sizeof peer;
+        if (getpeername((MHD_socket)fd, (struct sockaddr *)&peer, &peer_bytes) != 0) peer_bytes = 0;
+        pthread_mutex_lock(&s->lock);
+        s->n_adopted++;
+        pthread_mutex_unlock(&s->lock);
+        if (s->api.add_connection(s->daemon, (MHD_socket)fd, (struct sockaddr *)&peer, peer_bytes) == MHD_YES) continue;
+        pthread_mutex_lock(&s->lock); /* the library has closed the connection */
+        if (s->n_adopted) s->n_adopted--;
+        pthread_mutex_unlock(&s->lock);
+    }
 }
 
-uint32_t whit_web_in_flight(const whit_web_server *s)
+/* Closing a listening socket resets the connections that wait at it. So they are accepted first, and once more after
+ * the socket was shut down, which refuses new connections and leaves a Unix socket's queue as it is. The library allows
+ * the socket to be closed only after its own end, because its thread might still poll or accept; these calls then fail,
+ * and the thread does not look at the socket again. */
+void whit_web_quiesce(whit_web_server *s)
 {
-    return atomic_load(&s->n_in_flight);
+    const int listening = (int)s->api.quiesce(s->daemon);
+    if (listening < 0) return;
+    adopt_connections(s, listening);
+    whit_socket_end(listening);
+    adopt_connections(s, listening);
+    whit_socket_close(listening);
+}
+
+uint32_t whit_web_in_flight(whit_web_server *s)
+{
+    const uint64_t now_ns = whit_now_ns();
+    uint32_t n = atomic_load(&s->n_in_flight);
+    pthread_mutex_lock(&s->lock);
+    n += s->n_adopted;
+    for (const struct client *client = s->clients.next; client != &s->clients; client = client->next)
+        n += (!client->has_asked && now_ns - client->begun_ns < NEW_NS) ||
+            (!client->is_at_work && !client->is_closing && whit_socket_has_bytes(client->fd));
+    pthread_mutex_unlock(&s->lock);
+    return n;
 }
 
 void whit_web_close(whit_web_server *s)

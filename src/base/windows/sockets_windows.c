@@ -94,6 +94,14 @@ bool whit_socket_is_local(int fd)
     return fd >= 0 && getsockname((SOCKET)fd, (struct sockaddr *)&own, &n) == 0 && whit_address_is_loopback(&own);
 }
 
+int whit_socket_accept(int listening)
+{
+    u_long is_on = 1;
+    if (listening < 0 || ioctlsocket((SOCKET)listening, FIONBIO, &is_on) != 0) return -1;
+    const SOCKET fd = accept((SOCKET)listening, NULL, NULL);
+    return fd == INVALID_SOCKET ? -1 : (int)fd;
+}
+
 void whit_socket_close(int fd)
 {
     if (fd >= 0) closesocket((SOCKET)fd);
@@ -112,4 +120,10 @@ bool whit_socket_peer_left(int fd)
     char byte;
     return (look.revents & (POLLED_ERROR | POLLED_CLOSED | POLLED_INVALID)) ||
         recv((SOCKET)fd, &byte, 1, MSG_PEEK) == 0;
+}
+
+bool whit_socket_has_bytes(int fd)
+{
+    u_long n = 0;
+    return fd >= 0 && ioctlsocket((SOCKET)fd, FIONREAD, &n) == 0 && n > 0;
 }
