@@ -509,6 +509,20 @@ def test_origins():
             check(len(json.loads(text)[member]) == n, path, key, text)
     for path, wanted in (("/models/load", {"model": "two"}), ("/models/unload", {"model": "two"}), ("/lora-adapters", []), ("/api/show", {"model": "two"})):
         check(ask(server, "POST", path, wanted, {"X-Api-Key": "first"})[0] == 403, path, "of another's model")
+    # A key for some models closes none of them, since other keys use them, too.
+    def open_models():
+        return {m["name"] for m in json.loads(ask(server, "GET", "/api/ps", headers={"X-Api-Key": "all"})[2])["models"]}
+    check(open_models() == {"one", "two"}, open_models())
+    status, _, text = ask(server, "POST", "/models/unload", {"model": "one"}, {"X-Api-Key": "first"})
+    check(status == 403 and "may not close a model" in str(text), "unload by a limited key", status, text)
+    for path, asked in (("/api/generate", {"prompt": "a"}), ("/api/generate", {"prompt": ""}), ("/api/chat", {"messages": []})):
+        closing = {"model": "one", "keep_alive": 0, "stream": False, "options": {"num_predict": 1}, **asked}
+        status, _, text = ask(server, "POST", path, closing, {"X-Api-Key": "first"})
+        check(status == 200 and json.loads(text)["done_reason"] != "unload", path, asked, status, text)
+    check(open_models() == {"one", "two"}, "a limited key closed a model", open_models())
+    check(ask(server, "POST", "/models/unload", {"model": "one"}, {"X-Api-Key": "all"})[0] == 200, "unload by an unlimited key")
+    check(open_models() == {"two"}, open_models())
+    check(ask(server, "POST", "/models/load", {"model": "one"}, {"X-Api-Key": "first"})[0] == 200, "load by a limited key")
     # What other keys' models do is not shown.
     page = {key: ask(server, "GET", "/metrics", headers={"X-Api-Key": key})[2].decode() for key in ("first", "both")}
     check('model="one"' in page["first"] and 'model="two"' not in page["first"] and '"two"' not in page["first"], page["first"])

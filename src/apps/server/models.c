@@ -568,6 +568,10 @@ bool whit_models_unload(whit_site *site, uint64_t key, const char *name, whit_we
         whit_key_refuse_model(reply);
         return false;
     }
+    if (whit_key_is_limited(site, key)) { /* others would wait until the model is opened again */
+        whit_api_fail(reply, 403, "permission_error", "model", "this key may not close a model, which others may use");
+        return false;
+    }
     if (!entry) {
         refuse_name(name, reply);
         return false;

@@ -61,8 +61,8 @@ bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply
 /* Closes all models of the store whose files were removed, under all names that requests have used for them. A model
  * that is answering requests gets no new ones, and is closed later. */
 void whit_models_forget_absent(whit_site *site);
-/* Closes the model with that name if the key may use it and no request does; the next request opens it again. Returns
- * false if it is refused, and fills in the reply. */
+/* Closes the model with that name if the key may use all models and no request uses this one; the next request opens it
+ * again. Returns false if it is refused, and fills in the reply. */
 bool whit_models_unload(whit_site *site, uint64_t key, const char *name, whit_web_reply *reply);
 void whit_models_keep(whit_api *api); /* adds a reference; the caller must already have one */
 void whit_models_release(whit_api *api);

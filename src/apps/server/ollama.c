@@ -236,8 +236,8 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     return own;
 }
 
-/* Returns whether "keep_alive" is zero, so that the model should be closed after the request. Other durations have no
- * effect. */
+/* Returns whether "keep_alive" is zero, so that the model should be closed after the request, unless the key is limited
+ * to some models, which other keys may use. Other durations have no effect. */
 static bool closes_model(const json_t *body)
 {
     const json_t *keep = json_object_get(body, "keep_alive");
@@ -257,7 +257,7 @@ static void answer_call(whit_call *call, bool chat)
     bool infill = !chat && json_string_length(suffix) > 0;
     bool raw = false;
     if (!whit_field_switch(body, "raw", &raw, reply)) return;
-    call->closes_model = closes_model(body);
+    call->closes_model = closes_model(body) && !whit_key_is_limited(call->site, call->key);
     raw = !chat && (raw || infill || !api->chat);
     if (chat ? json_is_array(messages) && !json_array_size(messages) : !json_string_length(prompt)) {
         json_t *line = json_pack("{s:s, s:o, s:b, s:s}", "model", api->name, "created_at", now_text(), "done", 1,
