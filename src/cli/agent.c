@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements whit agent: shows patches before they are written, writes them, and undoes turns. */
 #include "agent/changes.h"
+#include "agent/config.h"
 #include "base/items.h"
 #include "agent/hunks.h"
 #include "agent/light.h"
@@ -222,6 +223,8 @@ int cli_agent_write(cli_call *call, whit_changes *set, const char *project, cons
     whit_buf shown = {0};
     int asked = cli_agent_show_all(call, set, &shown, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
     bool writes = whit_changes_count(set) && !values->preview;
+    if (asked == CLI_OK && writes && whit_agent_config_know_programs(project, &error) != WHIT_OK)
+        asked = cli_fail_error(call, &error);
     if (asked == CLI_OK && writes) asked = ask_about(call, set, &shown, project);
     whit_buf_free(&shown);
     if (asked != CLI_OK || !writes) return asked;

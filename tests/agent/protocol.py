@@ -174,6 +174,37 @@ for mine, place, found in (({}, "p", None), ({}, "home", "home"), ({"t": {"comma
     began = json.load(open("told/began")) if os.path.exists("told/began") else None
     wanted(began == (found and [os.path.abspath(found)] * 2), f"an editor's server, {mine}, {place}: {began}")
 
+# ---- a server's program in the project runs outside the sandbox: a change of it, and of what is beside it, is asked about
+for program, changed, is_asked in (("tools/s.py", "tools/s.py", True), ("tools/s.py", "tools/json.py", True), ("tools/s.py", "b.c", False),
+                                   ("link.py", "tools/s.py", True), ("none/s.py", "none/s.py", True), ("s.db", "b.c", False),
+                                   ("package", "package/a.js", True), (".", "b.c", False)):
+    project()
+    os.makedirs("p/tools")
+    os.makedirs("p/package")
+    open("p/package/package.json", "w").write("{}\n")
+    os.symlink("tools/s.py", "p/link.py")
+    json.dump({"mcp": {"s": {"command": [sys.executable, os.path.abspath("p/" + program)]}}}, open("config/whit/agent.json", "w"))
+    done, got, e = agent([message(None, [("write", {"path": changed, "content": "x\n"})]), END])
+    wanted(os.path.exists("p/" + changed) != is_asked and ("an MCP server" in got[0]) == is_asked, f"{program}, {changed}: {got} {done.stderr}")
+    open("patch", "w").write(f"{changed}\n<<<<<<< SEARCH\n=======\ny\n>>>>>>> REPLACE\n")
+    shutil.rmtree("p/none", ignore_errors=True)
+    if os.path.exists("p/" + changed):
+        os.unlink("p/" + changed)
+    done = subprocess.run([WHIT, "agent", "apply", "patch", "--project", "p", "--yes"], env=environment(), capture_output=True, text=True,
+                          start_new_session=True, stdin=subprocess.DEVNULL)
+    wanted(os.path.exists("p/" + changed) != is_asked and ("an MCP server" in done.stderr) == is_asked, f"apply, {program}, {changed}: {done.stderr}")
+project({"s": server("good", folder="project")})
+done, got, e = agent([message(None, [("write", {"path": "b.c", "content": "int b;\n"})]), END])
+wanted("an MCP server" in got[0] and not os.path.exists("p/b.c"), f"a server that is started in the project: {got}")
+project()
+os.makedirs("p/tools")
+a = acp.Editor(WHIT, environment(), [message(None, [("write", {"path": "tools/s.py", "content": "x\n"})]), END], "--yes")
+a.say_yes = False
+named = [{"name": "s", "command": sys.executable, "args": [os.path.abspath("p/tools/s.py")], "env": []}]
+a.task(a.result("session/new", cwd=os.path.abspath("p"), mcpServers=named)["sessionId"], "Write.")
+wanted(len(a.asked) == 1 and "an MCP server" in a.asked[0]["toolCall"]["title"] and not os.path.exists("p/tools/s.py"), f"a server of the editor: {a.asked}")
+a.end()
+
 # ---- a tool is its server's: a name that could be another server's tool is refused, and a second tool of a name left out
 project({"db": server("good", allow="green"), "db__prod": server("good")})
 done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:9/v1", "--project", "p"], env=environment(), capture_output=True,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/config.h"
 
+#include "agent/programs.h"
 #include "base/file.h"
 #include "base/items.h"
 #include "base/path.h"
@@ -126,7 +127,8 @@ static whit_status load_settings(whit_agent_config *config, const char *path, bo
     return status;
 }
 
-whit_status whit_agent_config_load(whit_agent_config *config, const char *project, whit_error *error)
+/* Loads the user's file, if it exists. */
+static whit_status load_users(whit_agent_config *config, const char *project, whit_error *error)
 {
     char path[PATH_MAX] = "";
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -135,8 +137,23 @@ whit_status whit_agent_config_load(whit_agent_config *config, const char *projec
     else if (home && whit_path_is_absolute(home))
         snprintf(path, sizeof path, "%s/.config/whit/agent.json", home);
     if (*path) WHIT_TRY(load_settings(config, path, false, error));
+    return config->servers ? whit_programs_know(config->servers, project, error) : WHIT_OK;
+}
+
+whit_status whit_agent_config_load(whit_agent_config *config, const char *project, whit_error *error)
+{
+    char path[PATH_MAX];
+    WHIT_TRY(load_users(config, project, error));
     snprintf(path, sizeof path, "%s/%s", project, WHIT_AGENT_CONFIG_FILE);
     return load_settings(config, path, true, error);
+}
+
+whit_status whit_agent_config_know_programs(const char *project, whit_error *error)
+{
+    whit_agent_config config = {0};
+    const whit_status status = load_users(&config, project, error);
+    whit_agent_config_free(&config);
+    return status;
 }
 
 void whit_agent_config_free(whit_agent_config *config)

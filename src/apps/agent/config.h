@@ -29,6 +29,9 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
                                     bool is_projects, whit_error *error);
 /* Reads $XDG_CONFIG_HOME/whit/agent.json (or ~/.config/whit/agent.json) and the project's file, if they exist. */
 whit_status whit_agent_config_load(whit_agent_config *config, const char *project, whit_error *error);
+/* Tells the guard the programs of the user's MCP servers (programs.h), as whit_agent_config_load() does, without
+ * reading the project's file. Errors: as of whit_agent_config_load(). */
+whit_status whit_agent_config_know_programs(const char *project, whit_error *error);
 void whit_agent_config_free(whit_agent_config *config);
 
 #endif

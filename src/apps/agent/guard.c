@@ -804,6 +804,23 @@ bool whit_guard_is_settings(const char *real, const char *name)
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && leads_to(path, real);
 }
 
+/* Folders that whit_guard_know_program() has added; used like known_keys. */
+static _Atomic(char *) known_programs[64];
+
+bool whit_guard_know_program(const char *folder)
+{
+    return keep_known(known_programs, COUNT(known_programs), strdup(folder));
+}
+
+bool whit_guard_is_program(const char *real)
+{
+    for (size_t i = 0; i < COUNT(known_programs); i++) {
+        const char *known = atomic_load(&known_programs[i]);
+        if (known && lies_in(real, known)) return true;
+    }
+    return false;
+}
+
 /* Folders that whit_guard_know_folder() has added; used like known_keys. */
 static _Atomic(char *) known_folders[16];
 

@@ -51,6 +51,11 @@ bool whit_guard_is_settings(const char *real, const char *name);
 /* Returns whether a hook of the project's repository, or of one that contains the project, is a link to a path as for
  * whit_guard_folder_of(). */
 bool whit_guard_is_hook(const char *project, const char *real);
+/* Adds a folder of the project whose files are a part of a program that is started outside the sandbox. Returns false
+ * if all slots are used, or if memory runs out. */
+bool whit_guard_know_program(const char *folder);
+/* Returns whether a path, as for whit_guard_folder_of(), is in a folder of whit_guard_know_program(). */
+bool whit_guard_is_program(const char *real);
 /* Adds a folder, which a person has named, to those in which this program keeps journals, lists of runs and
  * conversations. Returns false if the folder does not exist, if all slots are used, or if memory runs out. */
 bool whit_guard_know_folder(const char *folder);

@@ -20,9 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Resolves links in the nearest existing parent of a path, and appends the rest of the path. `real` gets the whole
- * path. Returns the part below the project, or "" if the path lies outside it or is too long. */
-static const char *real_below(const char *project, const char *path, char real[PATH_MAX])
+const char *whit_light_real(const char *project, const char *path, char real[PATH_MAX])
 {
     char folder[PATH_MAX], whole[PATH_MAX];
     size_t n = strlen(project);
@@ -81,10 +79,11 @@ static bool adds_hidden(const whit_change *c)
 
 /* Reasons that follow from the path and the disk. They may change while a person reads, since folders, links and other
  * files may change. */
-enum { OWN_SETTINGS, OBEYED, KEYS, DELETED, OTHER_NAMES, HIDES_FILES, N_PLACE_REASONS };
+enum { OWN_SETTINGS, OBEYED, PROGRAM, KEYS, DELETED, OTHER_NAMES, HIDES_FILES, N_PLACE_REASONS };
 static const char *const place_reasons[N_PLACE_REASONS] = {
     [OWN_SETTINGS] = "it belongs to this program's own configuration",
     [OBEYED] = "it belongs to the project's configuration, which programs obey",
+    [PROGRAM] = "it belongs to an MCP server, which runs outside the sandbox",
     [KEYS] = "it may contain keys",
     [DELETED] = "it deletes a file",
     [OTHER_NAMES] = "it has other names, whose text would change, too",
@@ -95,7 +94,7 @@ static const char *const place_reasons[N_PLACE_REASONS] = {
 static unsigned red_by_place(const char *project, const whit_change *change)
 {
     char real[PATH_MAX];
-    const char *below = real_below(project, change->path, real);
+    const char *below = whit_light_real(project, change->path, real);
     unsigned found = 0;
     if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE || whit_guard_is_settings(real, "agent.json") ||
         whit_guard_is_settings(real, "edit.conf"))
@@ -103,6 +102,7 @@ static unsigned red_by_place(const char *project, const whit_change *change)
     else if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below) ||
              whit_guard_is_hook(project, real))
         found |= 1u << OBEYED;
+    if (whit_guard_is_program(real)) found |= 1u << PROGRAM;
     if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) found |= 1u << KEYS;
     if (change->was && !change->is) found |= 1u << DELETED;
     struct stat about;
@@ -251,7 +251,7 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
 bool whit_light_secret(const char *project, const char *path)
 {
     char real[PATH_MAX];
-    const char *below = real_below(project, path, real);
+    const char *below = whit_light_real(project, path, real);
     if (whit_guard_is_secret(path) || whit_guard_is_secret(below)) return true;
     /* The user's settings contain environment variables of MCP servers, which may be keys. */
     return whit_guard_is_own_file(real) || whit_guard_folder_of(real) == WHIT_GUARD_STATE ||
@@ -261,7 +261,7 @@ bool whit_light_secret(const char *project, const char *path)
 bool whit_light_leaves(const char *project, const char *path)
 {
     char real[PATH_MAX];
-    return !*real_below(project, path, real);
+    return !*whit_light_real(project, path, real);
 }
 
 static int open_terminal(void)

@@ -3,6 +3,7 @@
 
 #include "agent/folders.h"
 #include "agent/guard.h"
+#include "agent/programs.h"
 #include "agent/rpc.h"
 #include "base/items.h"
 #include "base/path.h"
@@ -267,6 +268,12 @@ whit_status whit_mcp_open(const json_t *servers, const char *project, const vola
         whit_mcp_close(mcp);
         *out = NULL;
         return whit_fail_memory(error, "MCP servers", sizeof *mcp);
+    }
+    const whit_status known = whit_programs_know(servers, mcp->project, error);
+    if (known != WHIT_OK) {
+        whit_mcp_close(mcp);
+        *out = NULL;
+        return known;
     }
     find_home(mcp);
     signal(SIGPIPE, SIG_IGN); /* a write to a server that has ended must fail instead of ending this process */

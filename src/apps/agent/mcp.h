@@ -16,7 +16,7 @@ typedef struct whit_mcp whit_mcp;
 /* Starts the servers of a configuration (config.h), at most 32, and lists their tools; `servers` must outlive them.
  * They are started in the person's home unless their `folder` is "project"; they can ask for the project's path (MCP's
  * roots). A server that does not answer is skipped. `note` is called with a line about it, and about servers and tools
- * that the limits leave out. Errors: memory. */
+ * that the limits leave out. Errors: memory, limit. */
 whit_status whit_mcp_open(const json_t *servers, const char *project, const volatile bool *cancel,
                           void (*note)(void *user, const char *line), void *user, whit_mcp **mcp, whit_error *error);
 /* Ends the servers. NULL is allowed. */
