@@ -554,13 +554,12 @@ static size_t split_uri(const char *uri, char parts[PATH_MAX])
 static bool is_secret(const char *uri, const json_t *text)
 {
     char parts[PATH_MAX];
-    size_t begin = 0, end, n_path = split_uri(uri, parts);
+    const size_t n_path = split_uri(uri, parts);
     if (n_path == SIZE_MAX || whit_guard_is_secret(parts)) return true;
     parts[n_path] = 0;
     const bool is_file = strncmp(uri, file_scheme, strlen(file_scheme)) == 0 && parts[0] == '/' && parts[1];
     if (is_file && whit_light_secret("/", parts + 1)) return true;
-    return json_string_length(text) &&
-        whit_guard_find_key(json_string_value(text), json_string_length(text), &begin, &end);
+    return json_string_length(text) && whit_guard_has_key(json_string_value(text), json_string_length(text));
 }
 
 /* Appends the name of a resource: the path relative to the folder for a file in it, since the tools accept relative

@@ -2,6 +2,7 @@
 #include "assistant/answering_model.h"
 
 #include "agent/guard.h"
+#include "agent/light.h"
 #include "base/clock.h"
 #include "base/items.h"
 #include "base/status.h"
@@ -20,8 +21,10 @@ whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_p
 
 bool whit_assistant_is_secret(const char *path, const char *name, const char *around, size_t around_bytes)
 {
-    return (path && (whit_guard_is_secret(path) || whit_guard_is_secret(name))) ||
-        whit_guard_has_key(around, around_bytes);
+    const bool is_named = path && (whit_guard_is_secret(path) || whit_guard_is_secret(name));
+    /* a path of Windows is compared by its names alone */
+    const bool is_own = path && path[0] == '/' && path[1] && whit_light_secret("/", path + 1);
+    return is_named || is_own || whit_guard_has_key(around, around_bytes);
 }
 
 static whit_status open_remote(whit_answering_model *m, const whit_panel_wish *wish, const whit_answering_calls *calls,
