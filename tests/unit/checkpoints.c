@@ -369,6 +369,32 @@ static void short_turns_store_no_state(void **state)
     whit_session_close(plain);
 }
 
+/* A tail has one partly filled block. Positions of blocks before it cannot be continued with it, though the recurrent
+ * layers could be. */
+static void tails_serve_their_last_block(void **state)
+{
+    (void)state;
+    enum { N = 130, LAST_BLOCK = 128 };
+    static client c;
+    whit_session *session = open_session(model, 1, 4 * mark_bytes());
+    const whit_kv *kv = &session->kv;
+    c.n = 0;
+    add_ids(&c, N, 1);
+    feed(session, 0, c.ids, 0, N);
+    assert_false(whit_kv_is_packed(kv->shape.type));
+    assert_true(whit_kv_has_tail(kv, 0, N));
+    uint8_t *tail = malloc((size_t)whit_kv_tail_bytes(kv, N));
+    assert_non_null(tail);
+    whit_kv_tail_save(kv, 0, N, tail);
+    assert_true(whit_kv_tail_commit(kv, N, tail) < LAST_BLOCK - 1);
+    for (uint32_t at = 0; at < 2 * N; at++) {
+        const bool serves = at >= LAST_BLOCK && at <= N;
+        if (whit_kv_tail_serves(kv, N, at, tail) != serves) fail_msg("position %u", at);
+    }
+    free(tail);
+    whit_session_close(session);
+}
+
 /* Loads bytes as a session file. If it is refused, the message must be one line that names the file. */
 static whit_status load_bytes(whit_session *session, const uint8_t *bytes, size_t n)
 {
@@ -451,6 +477,7 @@ int main(void)
         cmocka_unit_test(the_shared_prefix_outlives_others),
         cmocka_unit_test(snapshots_keep_marks),
         cmocka_unit_test(short_turns_store_no_state),
+        cmocka_unit_test(tails_serve_their_last_block),
         cmocka_unit_test(damaged_states_are_one_line),
     };
     return cmocka_run_group_tests_name("checkpoints", tests, set_up, tear_down);

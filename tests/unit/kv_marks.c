@@ -139,6 +139,34 @@ static void marks_what_was_asked_for_in_vain(void **state)
     whit_session_close(plain);
 }
 
+/* A text that differs from a marked one before the mark resumes there exactly, also within the first block, whose sinks
+ * the mark has. */
+static void beginnings_of_marks_are_reused(void **state)
+{
+    (void)state;
+    static const uint32_t cuts[] = {2, 30, 63, 64, 79};
+    enum { MARK = 80, N = 200 };
+    whit_error error;
+    for (int t = 0; t < 6; t++) {
+        const whit_kv_type kv = (whit_kv_type)(WHIT_KV_K4V2 + t % 3);
+        const uint32_t window = (uint32_t)t / 3;
+        whit_session *session = open_session(kv, window, 2, N_CTX, 4), *plain = open_session(kv, window, 1, N_CTX, 0);
+        feed(session, 0, MARK, 0, 0);
+        assert_ok(whit_session_mark(session, 0, &error), error);
+        for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+            int32_t ids[N];
+            uint32_t n_present;
+            for (uint32_t j = 0; j < N; j++) ids[j] = id_at(j, 1, cuts[i]);
+            assert_ok(whit_session_truncate(session, 1, 0, &error), error);
+            assert_ok(whit_session_reuse(session, 1, ids, N, &n_present, &error), error);
+            assert_int_equal(n_present, cuts[i]);
+            expect_same(session, 1, N, 1, cuts[i], plain);
+        }
+        whit_session_close(session);
+        whit_session_close(plain);
+    }
+}
+
 static void no_marks_no_way_back(void **state)
 {
     (void)state;
@@ -228,8 +256,11 @@ static void one_prompt_serves_eight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_back_to_marks),      cmocka_unit_test(marks_what_was_asked_for_in_vain),
-        cmocka_unit_test(no_marks_no_way_back),    cmocka_unit_test(ends_of_messages_are_marked),
+        cmocka_unit_test(goes_back_to_marks),
+        cmocka_unit_test(marks_what_was_asked_for_in_vain),
+        cmocka_unit_test(beginnings_of_marks_are_reused),
+        cmocka_unit_test(no_marks_no_way_back),
+        cmocka_unit_test(ends_of_messages_are_marked),
         cmocka_unit_test(one_prompt_serves_eight),
     };
     return cmocka_run_group_tests_name("kv_marks", tests, set_up, tear_down);

@@ -107,7 +107,8 @@ static const uint8_t *state_in_tail(const whit_kv *kv, uint32_t n_tokens, const 
 
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail)
 {
-    if (!position || position > n_tokens) return false;
+    /* whit_kv_tail_load restores one partly filled block of a class of full blocks, the last one */
+    if (!position || position > n_tokens || position / BLOCK < whit_kv_tail_first(kv, n_tokens)) return false;
     for (uint32_t c = 0; c < kv->n_classes; c++)
         if (kv->classes[c].role == WHIT_KV_ROLE_OPEN &&
             whit_kv_first_needed(&kv->classes[c], position) < first_of(&kv->classes[c], n_tokens))

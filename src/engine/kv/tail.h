@@ -27,8 +27,7 @@ uint32_t whit_kv_tail_first(const whit_kv *kv, uint32_t n_tokens);
 bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 /* Writes the tail at n_tokens, whit_kv_tail_bytes bytes; whit_kv_has_tail must be true. */
 void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint8_t *tail);
-/* Returns whether a sequence can be continued at `position`, which is at most n_tokens, with a tail saved at n_tokens.
- * The caller has checked that `position` is not before the first position of block whit_kv_tail_first. */
+/* Returns whether a sequence can be continued at `position` with a tail saved at n_tokens. */
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
 /* Returns whether the recurrent state in a tail read from a file is valid for n_tokens (whit_state_is_sound); true if
  * no layer is recurrent. Blocks are checked after loading, by whit_kv_tail_is_sound. */
