@@ -2,6 +2,7 @@
 #include "editor/buffer.h"
 
 #include "base/file.h"
+#include "base/path.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -142,7 +143,7 @@ static void swap_texts(whit_buffer *a, whit_buffer *b)
  * false if there is no such text. */
 static bool find_spare(whit_buffer *buffer)
 {
-    if (access(buffer->spare, F_OK)) return false;
+    if (!whit_path_exists(buffer->spare)) return false;
     whit_buffer *old = new_buffer();
     if (!old || whit_file_open(buffer->spare, &old->file, NULL) != WHIT_OK ||
         begin_text(old, whit_file_text(&old->file), NULL) != WHIT_OK) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Changes texts: typing, deleting, indentation, the clipboard, saving. */
+#include "base/path.h"
 #include "base/phrase.h"
 #include "editor/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n)
 {
@@ -307,7 +307,7 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
         const char *label = "changed by another program: o overwrite, r read again, Esc cancel";
         if (whit_file_is_lost(&buffer->file))
             label = "truncated by another program: r read again, Esc cancel";
-        else if (access(buffer->path, F_OK))
+        else if (!whit_path_exists(buffer->path))
             label = "removed by another program: o write it again, Esc cancel";
         doc->conflict_shown = true;
         ed_prompt_open(e, ED_PROMPT_CONFLICT, label, "");

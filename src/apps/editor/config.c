@@ -4,11 +4,11 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define CONFIG_BYTES (1u << 20)
 #define N_BINDINGS   1024
@@ -204,7 +204,7 @@ void ed_config_read(ed *e, const char *text, const char *path)
     whit_error error;
     bind_usual(e);
     if (!text) {
-        if (!path || access(path, F_OK)) return;
+        if (!path || !whit_path_exists(path)) return;
         if (whit_read_file(path, CONFIG_BYTES, &file, &error) != WHIT_OK || !whit_buf_append(&file, "", 1)) {
             if (!file.failed) ed_complain_error(e, &error);
             whit_buf_free(&file);

@@ -3,6 +3,7 @@
 #include "editor/state.h"
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/utf8.h"
 
 #include <limits.h>
@@ -358,7 +359,7 @@ whit_status whit_editor_add_file(whit_editor *e, const char *name, whit_error *e
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.100s...: the path is longer than %zu bytes, the limit", name,
                          sizeof path - 1);
     snprintf(path, sizeof path, "%s", name);
-    for (int i = 0; i < 2 && access(path, F_OK); i++) {
+    for (int i = 0; i < 2 && !whit_path_exists(path); i++) {
         char *colon = strrchr(path, ':'), *end;
         if (!colon || colon == path || colon[1] < '0' || colon[1] > '9') break;
         unsigned long number = strtoul(colon + 1, &end, 10);
@@ -641,7 +642,7 @@ static void check_file(ed *e, struct ed_doc *doc)
     const char *deed = "changed";
     if (lost)
         deed = "truncated";
-    else if (access(doc->buffer->path, F_OK))
+    else if (!whit_path_exists(doc->buffer->path))
         deed = "removed";
     ed_complain(e, "%s was %s by another program; saving will ask", doc->buffer->name, deed);
 }

@@ -3,6 +3,7 @@
 
 #include "base/exchange.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/system.h"
 
 #include <errno.h>
@@ -287,7 +288,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     snprintf(folder, sizeof folder, "%.*s", n_folder, slash ? path : ".");
     int original = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (original < 0 && errno != ENOENT) return WHIT_ERROR_UNSUPPORTED;
-    if (original < 0 && access(folder, F_OK)) return whit_fail_errno(error, path, "create");
+    if (original < 0 && !whit_path_exists(folder)) return whit_fail_errno(error, path, "create");
     bool kept = original < 0 ||
         (fstat(original, &about) == 0 && about.st_nlink == 1 && access(folder, W_OK | X_OK) == 0 &&
          strlen(name) < NAME_MAX - 16); /* leaves room for the suffix of a temporary name */

@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/piped.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define ANSWERS_BYTES (1u << 20)
 /* nanoseconds after the question in which a key was probably typed before the person saw it */
@@ -78,7 +78,7 @@ static int read_answer(const char *project)
     whit_error error;
     int answer = -1;
     size_t longest = 0;
-    if (answers_path(path) && access(path, F_OK) == 0) (void)whit_read_file(path, ANSWERS_BYTES, &text, &error);
+    if (answers_path(path) && whit_path_exists(path)) (void)whit_read_file(path, ANSWERS_BYTES, &text, &error);
     for (size_t at = 0, n; at < text.size_bytes; at += n + 1) {
         const char *line = whit_chars(&text) + at, *feed = memchr(line, '\n', text.size_bytes - at);
         n = feed ? (size_t)(feed - line) : text.size_bytes - at;
@@ -108,7 +108,7 @@ static whit_status keep_answer(const char *project, bool yes, whit_error *error)
         mkdir(path, 0700);
         *at = '/';
     }
-    if (access(path, F_OK) == 0) WHIT_TRY(whit_read_file(path, ANSWERS_BYTES, &text, error));
+    if (whit_path_exists(path)) WHIT_TRY(whit_read_file(path, ANSWERS_BYTES, &text, error));
     whit_buf_printf(&text, "%s %s\n", yes ? "yes" : "no", project);
     whit_status status = text.failed ? whit_fail_memory(error, path, text.size_bytes)
                                      : whit_writer_open_private(path, NULL, &writer, error);
