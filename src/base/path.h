@@ -21,7 +21,8 @@ bool whit_path_expand(const char *typed, char *path, size_t path_bytes);
 /* Returns whether a path is the folder or lies in it, by their names alone. Slashes at the end of `folder` do not
  * count. */
 bool whit_path_is_below(const char *path, const char *folder);
-/* Returns whether the path names a file, folder or other entry that this process can look up; links are followed. */
+/* Returns whether the path names a file, folder or other entry that this process can look up; links are followed. If it
+ * does not, errno has the reason, such as ENOENT. */
 bool whit_path_exists(const char *path);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/path.h"
 #include "base/pinned.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ whit_status whit_pinned_open(const char *full, size_t n_root, const char *beside
     WHIT_TRY(open_folder(full, n_root, creates, made, path, &pinned->folder, error));
     /* without /proc the names are used as they are */
     const size_t n_path = strlen(path);
-    if (access("/proc/self/fd", F_OK) == 0) snprintf(path, sizeof path, "/proc/self/fd/%d/", pinned->folder);
+    if (whit_path_exists("/proc/self/fd")) snprintf(path, sizeof path, "/proc/self/fd/%d/", pinned->folder);
     snprintf(pinned->full, PATH_MAX, "%s%s", path, full + n_path);
     snprintf(pinned->beside, PATH_MAX, "%s%s", path, beside);
     return WHIT_OK;

@@ -17,6 +17,7 @@
 #include "base/bound_child.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "cli/agent.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static whit_status copy_config(const struct parallel *p, const char *tree, whit_
     whit_buf text = {0};
     snprintf(from, sizeof from, "%s/%s", p->project, WHIT_AGENT_CONFIG_FILE);
     snprintf(to, sizeof to, "%s/%s", tree, WHIT_AGENT_CONFIG_FILE);
-    if (access(from, F_OK) != 0 || access(to, F_OK) == 0) return WHIT_OK;
+    if (!whit_path_exists(from) || whit_path_exists(to)) return WHIT_OK;
     whit_status status = whit_read_file(from, CONFIG_BYTES_MAX, &text, error);
     *strrchr(to, '/') = 0;
     if (status == WHIT_OK) status = whit_agent_make_folders(to, error);

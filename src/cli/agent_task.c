@@ -5,6 +5,7 @@
 #include "agent/light.h"
 #include "base/clock.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/phrase.h"
 #include "base/plain.h"
 #include "base/status.h"
@@ -200,7 +201,7 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
     for (uint32_t i = 2; t->kept_lock < 0 && i < 10000; i++) {
         snprintf(suffix, sizeof suffix, "-%u.talk.json", i);
         WHIT_TRY(whit_agent_state_path(t->project, values->state, "agent", suffix, t->kept, error));
-        if (access(t->kept, F_OK) != 0)
+        if (!whit_path_exists(t->kept))
             WHIT_TRY(whit_agent_messages_reserve(t->kept, values->state, &t->kept_lock, error));
     }
     if (t->kept_lock < 0)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/items.h"
 #include "base/malloc.h"
+#include "base/path.h"
 #include "cli/compress_page.h"
 #include "cli/flags.h"
 #include "cli/names.h"
@@ -287,7 +288,7 @@ static int tune(cli_call *call, const struct compress_values *v, const struct tu
         flags.seed = v->seed;
         flags.n_threads = v->n_threads;
         flags.checkpoint = paths->checkpoint;
-        flags.resume = v->resume && access(paths->checkpoint, F_OK) == 0;
+        flags.resume = v->resume && whit_path_exists(paths->checkpoint);
         whit_trainer_options o = cli_training_wanted(&flags);
         o.codecs.layers = o.codecs.embedding = "own";
         o.by_blocks = v->by_blocks;
@@ -398,7 +399,7 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
 /* Reports that the run was interrupted, and whether it has left finished layers that --resume can reuse. */
 static int fail_interrupted(cli_call *call, const char *work)
 {
-    if (access(work, F_OK) == 0)
+    if (whit_path_exists(work))
         return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume reuses the finished layers");
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
 }
@@ -406,7 +407,7 @@ static int fail_interrupted(cli_call *call, const char *work)
 /* Reports a failed write, for example on a full disk, and where the finished layers for --resume are. */
 static int fail_written(cli_call *call, const char *work, const whit_error *error)
 {
-    if (error->status != WHIT_ERROR_IO || access(work, F_OK)) return cli_fail_error(call, error);
+    if (error->status != WHIT_ERROR_IO || !whit_path_exists(work)) return cli_fail_error(call, error);
     return cli_fail(call, CLI_IO, "%s; %s contains the finished layers, and --resume reuses them", error->message,
                     work);
 }

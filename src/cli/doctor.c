@@ -197,7 +197,7 @@ static bool can_be_made(const char *path)
     for (char *slash; (slash = strrchr(above, '/'));) {
         *slash = 0;
         const char *folder = slash == above ? "/" : above;
-        if (access(folder, F_OK) == 0) return access(folder, W_OK) == 0;
+        if (whit_path_exists(folder)) return access(folder, W_OK) == 0;
         if (slash == above) break;
     }
     return false;

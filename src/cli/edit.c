@@ -7,6 +7,7 @@
 
 #include "assistant/panel_agent.h"
 #include "assistant/suggester.h"
+#include "base/path.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "editor/editor.h"
@@ -72,7 +73,7 @@ static int take_lines(cli_call *call, char **texts)
     if (!at) return cli_fail(call, CLI_LIMIT, "not enough memory for the names of the files");
     for (size_t i = 0; i < call->n_operands; i++) {
         const char *line = call->operands[i];
-        if (i + 1 < call->n_operands && is_line(line) && access(line, F_OK) != 0) {
+        if (i + 1 < call->n_operands && is_line(line) && !whit_path_exists(line)) {
             const char *file = call->operands[++i];
             if (!strcmp(file, "-"))
                 return cli_fail(call, CLI_USAGE, "%s: only a file can be opened at a line, not stdin", line);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Implements whit exec, which runs a program of the array language. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "cli/flags.h"
 #include "cli/program.h"
 #include "cli/verbs.h"
@@ -47,7 +47,7 @@ static int encode_tree(cli_call *call, const struct exec_values *values, const c
     if (status == WHIT_OK && to) {
         size_t n = strlen(to);
         bool framed = n > 4 && strcmp(to + n - 4, ".ndf") == 0;
-        if (framed && access(to, F_OK) == 0)
+        if (framed && whit_path_exists(to))
             status = whit_ndf_append(to, WHIT_NDF_PROGRAM, "program", tree.data, tree.size_bytes, NULL, &error);
         else if (framed)
             status = whit_ndf_write_loose(to, WHIT_NDF_PROGRAM, "program", tree.data, tree.size_bytes, NULL, &error);

@@ -102,7 +102,7 @@ static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, siz
         }
         for (size_t k = 0; k < n_pulled; k++) is_pulled |= whit_path_is_below(source, pulled[k].folder);
         if (is_pulled) continue;
-        if (entries[i].source[0] && access(source, F_OK) != 0) row.format = "orphan";
+        if (entries[i].source[0] && !whit_path_exists(source)) row.format = "orphan";
         snprintf(row.name, sizeof row.name, "%s", source);
         add_row(rows, &row);
     }

@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/path.h"
 #include "base/system.h"
 #include "cli/habits.h"
 #include "cli/names.h"
@@ -83,9 +83,9 @@ static int no_such_verb(const cli_call *call, int argc, char **argv)
     const cli_verb *guess = cli_verb_guess(small);
     if (word[0] == '-') return options_first(call, argc, argv);
     if (habit) return cli_fail(call, CLI_USAGE, "there is no command '%s': %s", word, habit);
-    if (is_model(word) && (!cli_looks_like_path(word) || access(word, F_OK) == 0))
+    if (is_model(word) && (!cli_looks_like_path(word) || whit_path_exists(word)))
         return cli_fail(call, CLI_USAGE, "'%s' is a model: type 'whit run %s' or 'whit chat %s'", word, word, word);
-    if (cli_looks_like_path(word) && access(word, F_OK) == 0)
+    if (cli_looks_like_path(word) && whit_path_exists(word))
         return cli_fail(call, CLI_USAGE, "%s: is neither a command nor a complete model file ('whit help')", word);
     if (cli_looks_like_path(word))
         return cli_fail(call, CLI_USAGE, "%s: No such file or directory ('whit run FILE' runs a model file)", word);

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
+#include "base/path.h"
 #include "cli/embed_text.h"
 #include "cli/flags.h"
 
@@ -23,7 +23,7 @@ static int check_store(cli_call *call, const whit_model *model, const char *stor
     int status = CLI_OK;
     if (snprintf(path, sizeof path, "%s.model", store) >= (int)sizeof path)
         return cli_fail(call, CLI_USAGE, "%.200s: the path is longer than about 4,090 bytes, the limit", store);
-    const bool is_named = access(path, F_OK) == 0;
+    const bool is_named = whit_path_exists(path);
     if (!model)
         return is_named
             ? cli_fail(call, CLI_USAGE,
@@ -31,7 +31,7 @@ static int check_store(cli_call *call, const whit_model *model, const char *stor
             : CLI_OK;
     for (size_t i = 0; i < 32; i++) snprintf(own + 2 * i, 3, "%02x", whit_model_identity(model)[i]);
     memcpy(own + 64, "\n", 2);
-    if (!is_named && access(store, F_OK) == 0)
+    if (!is_named && whit_path_exists(store))
         return cli_fail(call, CLI_USAGE,
                         "%s: its vectors were computed without a model, so --embed needs another store", store);
     if (!is_named) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "cli/tales.h"
@@ -20,7 +19,7 @@ bool cli_looks_like_path(const char *words)
     char first[256];
     if (whit_hub_is_address(words)) return false;
     if (words[0] && strchr("/.~", words[0])) return true;
-    if (strchr(words, ':') && access(words, F_OK) != 0) return false;
+    if (strchr(words, ':') && !whit_path_exists(words)) return false;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t m = strlen(endings[i]);
         if (n > m && strcmp(words + n - m, endings[i]) == 0) return true;
@@ -28,13 +27,13 @@ bool cli_looks_like_path(const char *words)
     if (!words[n_first] || n_first >= sizeof first) return false;
     memcpy(first, words, n_first);
     first[n_first] = 0;
-    return access(first, F_OK) == 0;
+    return whit_path_exists(first);
 }
 
 static whit_status find_home(const char *words, char path[CLI_PATH_BYTES])
 {
     bool is_below_home = words[0] == '~' && words[1] == '/' && whit_path_expand(words, path, CLI_PATH_BYTES);
-    return is_below_home && access(path, F_OK) == 0 ? WHIT_OK : WHIT_ERROR_IO;
+    return is_below_home && whit_path_exists(path) ? WHIT_OK : WHIT_ERROR_IO;
 }
 
 /* Returns whether a name is that of a piece of a file which was cut at arbitrary bytes, as for hubs that limit file

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/path.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "hub/store.h"
@@ -58,7 +58,7 @@ static int run_rm(cli_call *call)
     if (n_removed > 1) snprintf(copies, sizeof copies, "%zu copies that were", n_removed);
     if (n_removed)
         cli_print(call, "%s: freed %s, %s converted from it%s\n", words, cli_bytes(freed_bytes, converted), copies,
-                  access(words, F_OK) == 0 ? "; the model itself stays" : "");
+                  whit_path_exists(words) ? "; the model itself stays" : "");
     if (status != WHIT_OK) return cli_fail_error(call, &error);
     if (n_removed) return CLI_OK;
     if (cli_looks_like_path(words) || whit_hub_name_parse(words, &name, &error) != WHIT_OK)

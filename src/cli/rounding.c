@@ -6,6 +6,7 @@
 
 #include "base/items.h"
 #include "base/malloc.h"
+#include "base/path.h"
 #include "compress/text.h"
 
 static void on_matrix(void *user, const whit_compress_report *report)
@@ -30,7 +31,7 @@ whit_status cli_round(cli_rounding *rounding, const whit_source *source, whit_er
         rounding->path[0] = '\0';
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "-o: the output's path is too long, over about 4,000 bytes");
     }
-    if (access(rounding->path, F_OK) == 0) {
+    if (whit_path_exists(rounding->path)) {
         whit_fail(error, WHIT_ERROR_ARGUMENT,
                   "%.3000s: would be replaced and removed: rename it, or choose another name for the output",
                   rounding->path);

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "cli/names.h"
 #include "cli/parts.h"
 #include "cli/ranks.h"
@@ -523,7 +524,7 @@ static int continue_text(cli_call *call, whit_model *model)
  * name a file. */
 static bool is_prompt(const char *words)
 {
-    return strpbrk(words, " \t\n") && !cli_looks_like_path(words) && access(words, F_OK) != 0;
+    return strpbrk(words, " \t\n") && !cli_looks_like_path(words) && !whit_path_exists(words);
 }
 
 /* Reads the operands [MODEL] [PROMPT...]. MODEL is absent if -m is given, or if the first operand is a prompt for the

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/path.h"
 #include "base/sockets.h"
 #include "base/utf8.h"
 #include "cli/flags.h"
@@ -195,7 +195,7 @@ static void confined(void *user, const char *why_not)
 static char *base_of(const char *path)
 {
     size_t n = strlen(path), begin;
-    if (access(path, F_OK) != 0) return strdup(path);
+    if (!whit_path_exists(path)) return strdup(path);
     while (n > 1 && path[n - 1] == '/') n--;
     for (begin = n; begin && path[begin - 1] != '/'; begin--) {
     }

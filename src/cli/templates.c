@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/templates.h"
+#include "base/path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* EACH writes `text` for each message m; ANSWER writes `text` if the model's answer is to follow. A line feed directly
  * after "%}" is dropped (trim_blocks), so where the prompt needs one there, the template has it as an expression. */
@@ -116,7 +116,7 @@ int cli_read_template(cli_call *call, const char *given, cli_text *text)
 {
     char names[600];
     size_t n = 0;
-    if (!strcmp(given, "-") || access(given, F_OK) == 0) return cli_read_text(call, given, text);
+    if (!strcmp(given, "-") || whit_path_exists(given)) return cli_read_text(call, given, text);
     for (size_t i = 0; i < N_TEMPLATES; i++) {
         if (!strcmp(templates[i].name, given)) return copy_text(call, templates[i].source, text);
         if (n < sizeof names)

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "code/diff.h"
 #include "whit_config.h"
 
@@ -40,7 +41,7 @@ static bool is_in_work_tree(const char *path)
     while (n) {
         while (n && folder[n - 1] != '/') n--;
         strcpy(folder + n, ".git");
-        if (n && access(folder, F_OK) == 0) return true;
+        if (n && whit_path_exists(folder)) return true;
         if (n) n--;
     }
     return false;

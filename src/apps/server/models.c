@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/path.h"
 #include "base/phrase.h"
 #include "server/models.h"
 #include "whit/facts.h"
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -455,7 +455,7 @@ static whit_entry *find_absent(const whit_site *site)
     whit_models *models = site->models;
     for (size_t i = site->options->n_models; i < models->n; i++) {
         whit_entry *entry = &models->entries[i];
-        if (!entry->is_gone && !entry->is_opening && access(entry->options->path, F_OK) != 0) return entry;
+        if (!entry->is_gone && !entry->is_opening && !whit_path_exists(entry->options->path)) return entry;
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "server/access.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
@@ -50,7 +51,7 @@ static void refuse_action(const whit_call *call, const whit_slot_action *action,
 {
     const size_t n_path = strlen(action->path), n = name && !strncmp(error->message, action->path, n_path) ? n_path : 0;
     const bool is_io = name && error->status == WHIT_ERROR_IO;
-    if (is_io && action->kind == WHIT_SLOT_RESTORE && access(action->path, F_OK) != 0 && errno == ENOENT)
+    if (is_io && action->kind == WHIT_SLOT_RESTORE && !whit_path_exists(action->path) && errno == ENOENT)
         whit_api_fail(call->reply, 404, "invalid_request_error", NULL,
                       "there is no such file in the folder of --cache-dir");
     else if (is_io) /* the disk is full, or the folder or the file cannot be used */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/import_lora.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include "format/hf.h"
 #include "format/lfs.h"
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define COUNT(array)     (sizeof(array) / sizeof(array)[0])
 #define MAX_CONFIG_BYTES (4u << 20)
@@ -350,7 +350,7 @@ static bool join_path(whit_buf *path, const char *folder, const char *name)
 bool whit_lora_is_folder(const char *path)
 {
     whit_buf config = {0};
-    bool found = join_path(&config, path, "adapter_config.json") && access(whit_chars(&config), F_OK) == 0;
+    bool found = join_path(&config, path, "adapter_config.json") && whit_path_exists(whit_chars(&config));
     whit_buf_free(&config);
     return found;
 }
@@ -366,7 +366,7 @@ static whit_status open_files(struct importer *im, const char *folder)
     WHIT_TRY(whit_json_parse(config_name(im), whit_chars(&im->text), im->text.size_bytes, im->allocator, &im->config,
                              im->error));
     im->has_config = true;
-    if (access(weights_name(im), F_OK) != 0)
+    if (!whit_path_exists(weights_name(im)))
         return whit_fail(im->error, WHIT_ERROR_IO, "%s: the file is missing; weights in other formats are not read",
                          weights_name(im));
     return whit_safetensors_open(weights_name(im), im->allocator, &im->weights, im->error);

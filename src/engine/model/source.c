@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/source.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include "model/draft_block.h"
 #include "model/rope_scaling.h"
@@ -273,7 +274,7 @@ static whit_status import_beside(whit_source *source, const char *path, whit_err
     if (!folder) return whit_fail_memory(error, "a file name", n);
     char config[PATH_MAX];
     bool fits = snprintf(config, sizeof config, "%s/config.json", folder) < (int)sizeof config;
-    whit_status status = fits && access(config, F_OK) != 0 && errno == ENOENT
+    whit_status status = fits && !whit_path_exists(config) && errno == ENOENT
         ? whit_fail(error, WHIT_ERROR_IO,
                     "%s: its folder has no config.json, which describes the tensors: download it there", path)
         : whit_import_hf(source, folder, error);

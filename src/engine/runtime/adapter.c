@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/adapter.h"
-
-#include <unistd.h>
+#include "base/path.h"
 
 static whit_status check_frame(const whit_ndf_appended *frame, const char *place, whit_adapter_view *view,
                                whit_error *error)
@@ -33,7 +32,7 @@ static whit_status adapter_find(const whit_ndf *model, const char *name, const w
         *digest = frame.digest;
         return check_frame(&frame, name, view, error);
     }
-    if (access(name, F_OK) != 0)
+    if (!whit_path_exists(name))
         return whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file, and no adapter of that name in %s", name,
                          whit_ndf_path(model));
     WHIT_TRY(whit_ndf_open_loose(name, allocator, file, error));

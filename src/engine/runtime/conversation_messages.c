@@ -3,11 +3,10 @@
 #include "base/file.h"
 #include "base/items.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/phrase.h"
 #include "runtime/conversation.h"
 #include "runtime/message_values.h"
-
-#include <unistd.h>
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 
@@ -274,7 +273,7 @@ whit_status whit_conversation_save(const whit_conversation *c, const char *path,
     whit_status status = read_file(&there, path, DOCUMENT_SAVED, &reason);
     free_list(&there);
     if (status == WHIT_ERROR_MEMORY) return whit_fail_memory(error, "the conversation", 0);
-    if (status != WHIT_OK && access(path, F_OK) == 0)
+    if (status != WHIT_OK && whit_path_exists(path))
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: exists and is not a conversation alone, so it was not replaced: choose another name",
                          path);

@@ -4,6 +4,7 @@
 
 #include "base/items.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "format/ndf_append.h"
 #include "kv/sound.h"
 #include "runtime/session.h"
@@ -183,9 +184,9 @@ static whit_status open_file(whit_session *s, uint32_t sequence, const char *pat
     if (s->options.endless)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: an endless session cannot be saved: leave out the file, or use a bounded context", path);
-    if (access(path, F_OK) != 0 && errno == ENOENT) {
+    if (!whit_path_exists(path) && errno == ENOENT) {
         whit_status created = create(s, sequence, path, purpose, error);
-        if (created != WHIT_OK && access(path, F_OK) != 0) return created;
+        if (created != WHIT_OK && !whit_path_exists(path)) return created;
         /* If creating failed although the file now exists, another program has created it: it is opened below, or
          * reported as in use. */
     }

@@ -169,7 +169,7 @@ static whit_status hash_split(whit_hash *hash, const char *path, whit_error *err
         if (snprintf(file, sizeof file, "%.*s-%05u-of-%05u.gguf", (int)(n - 20), path, k, count) >= (int)sizeof file)
             return whit_fail(error, WHIT_ERROR_IO, "%s: the path is longer than %d bytes, the limit", path,
                              WHIT_CACHE_PATH_BYTES - 1);
-        if (k == i || access(file, F_OK) == 0) WHIT_TRY(hash_file(hash, file, error));
+        if (k == i || whit_path_exists(file)) WHIT_TRY(hash_file(hash, file, error));
     }
     return WHIT_OK;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/hf.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include "format/lfs.h"
 
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define MAX_DOCUMENT_BYTES (16u << 20)
 #define MAX_FOLDER_ENTRIES 100000
@@ -56,14 +56,14 @@ static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_do
 {
     document->path = join_path(hf->allocator, hf->folder, name);
     if (!document->path) return whit_fail_memory(error, "a file name", strlen(name));
-    return access(document->path, F_OK) == 0 ? read_document_at(hf, document, error) : WHIT_OK;
+    return whit_path_exists(document->path) ? read_document_at(hf, document, error) : WHIT_OK;
 }
 
 whit_status whit_hf_read_document(const whit_hf *hf, const char *name, whit_hf_document *document, whit_error *error)
 {
     document->path = join_path(hf->allocator, hf->folder, name);
     if (!document->path) return whit_fail_memory(error, "a file name", strlen(name));
-    return access(document->path, F_OK) == 0 ? parse_document(hf, document, error) : WHIT_OK;
+    return whit_path_exists(document->path) ? parse_document(hf, document, error) : WHIT_OK;
 }
 
 whit_status whit_hf_open_safetensors(const whit_hf *hf, const char *name, whit_safetensors **set, whit_error *error)
@@ -228,7 +228,7 @@ whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error)
     for (size_t i = 0; i < 2 && !path; i++) {
         path = join_path(hf->allocator, hf->folder, names[i]);
         if (!path) return whit_fail_memory(error, "a file name", strlen(names[i]));
-        if (access(path, F_OK) == 0) break;
+        if (whit_path_exists(path)) break;
         free_text(hf->allocator, path);
         path = NULL;
     }
@@ -240,7 +240,7 @@ whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error)
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         path = join_path(hf->allocator, hf->folder, others[i]);
-        bool there = path && access(path, F_OK) == 0;
+        bool there = path && whit_path_exists(path);
         free_text(hf->allocator, path);
         if (there)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,

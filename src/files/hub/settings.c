@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #define DEFAULT_ENDPOINT "https://huggingface.co"
 
@@ -71,7 +71,7 @@ whit_status whit_hub_token(const char *given, char token[WHIT_HUB_TOKEN_BYTES], 
     if (!given) given = variable("HF_TOKEN");
     if (given) return take_token(given, strlen(given), *from, token, error);
     *from = "";
-    if (!token_path(path, sizeof path) || access(path, F_OK) != 0) return WHIT_OK;
+    if (!token_path(path, sizeof path) || !whit_path_exists(path)) return WHIT_OK;
     *from = "the token file";
     whit_buf text = {0};
     whit_status status = whit_read_file(path, 4 * WHIT_HUB_TOKEN_BYTES, &text, error);

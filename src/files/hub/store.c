@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #define RECORD         ".pulled"
 #define LOCK           ".lock"
@@ -225,7 +226,7 @@ whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hu
     bool is_whole = strchr(name->repo, '/') != NULL;
     if (!is_whole) WHIT_TRY(complete(cache_dir, name, error));
     WHIT_TRY(whit_hub_entry_open(cache_dir, name, entry, error));
-    if (access(entry->folder, F_OK) == 0) return WHIT_OK;
+    if (whit_path_exists(entry->folder)) return WHIT_OK;
     whit_hub_entry_close(entry);
     if (is_whole)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s: is not downloaded; 'whit pull %.200s' downloads it", text,
@@ -237,7 +238,7 @@ whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hu
 
 bool whit_hub_lacks_file(const char *path)
 {
-    return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+    return !whit_path_exists(path) && (errno == ENOENT || errno == ENOTDIR);
 }
 
 whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],

@@ -2,8 +2,8 @@
 #include "memory/store.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/path.h"
 #include "format/ndf_append.h"
 
 /* Header of a frame's data. The vectors begin at offset 64; the ends of the texts follow, then the texts. */
@@ -294,13 +294,13 @@ whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path,
         whit_buf_append(&data, batch->ends.data, batch->ends.size_bytes) &&
         whit_buf_append(&data, batch->texts.data, batch->texts.size_bytes);
     whit_status status = WHIT_OK;
-    bool is_new = access(path, F_OK) != 0;
+    bool is_new = !whit_path_exists(path);
     if (!ok)
         status = whit_fail_memory(error, "the records of the memory", batch->vectors.size_bytes);
     else if (is_new) {
         status = whit_ndf_create_loose(path, WHIT_NDF_MEMORY, FRAME_NAME, data.data, data.size_bytes, batch->allocator,
                                        error);
-        is_new = status == WHIT_OK || access(path, F_OK) != 0; /* if another writer has created the store in the
+        is_new = status == WHIT_OK || !whit_path_exists(path); /* if another writer has created the store in the
                                                                 * meantime, it is used */
     }
     if (ok && !is_new) {
