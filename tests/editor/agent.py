@@ -18,6 +18,7 @@ PATCH = """*** Begin Patch
 +int nine = 10;
 *** End Patch
 """
+QUESTION = "Which files may go?\n" + "\n".join(f"  file number {i} of the project" for i in range(1, 13)) + "\nOr none?"
 patch = streamed("I change two lines.", [("patch_file", {"patch": PATCH})])
 MCP = """
 import json, sys
@@ -48,6 +49,7 @@ SCRIPTS = {
     "large": [message(None, [("patch_file", {"patch": "*** Begin Patch\n" + "".join(
         f"*** Delete File: {name}.txt\n" for name in "pqr") + "*** End Patch\n"})]), streamed("Then not.")],
     "pause": [],
+    "question": [],
     "slow": [],
     "never": [],
 }
@@ -65,14 +67,17 @@ null = os.open(os.devnull, os.O_RDWR)
 for fd in range(3):
     os.dup2(null, fd)
 endpoint = Endpoint(SCRIPTS[sys.argv[1]])
-if sys.argv[1] == "pause":  # between what it says and its change
+if sys.argv[1] in ("pause", "question"):  # between what it says and its change or its long question
+    call = ("ask", {"question": QUESTION}) if sys.argv[1] == "question" else ("patch_file", {"patch": PATCH})
 
     def pause(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        asked = self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        text = streamed("Two lines:\n  greater", [("patch_file", {"patch": PATCH})], n=300)[1]
+        text = streamed("Two lines:\n  greater", [call], n=300)[1]
+        if b"the answer" in asked:
+            text = streamed("As you say.", n=300)[1]
         for event in text.split(b"\n\n"):
             self.wfile.write(event + b"\n\n")
             self.wfile.flush()

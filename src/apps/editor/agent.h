@@ -14,14 +14,15 @@ struct ed_panel {
     /* at: index of the first hunk that the person has not decided about; asked: number of hunks whose own question was
      * opened; shown: number of hunks that were appended to the panel's text */
     size_t n_hunks, at, asked, shown;
-    uint64_t from; /* offset in the panel's text at which hunk `at`, or the reason before it, begins */
+    uint64_t from; /* offset in the panel's text at which hunk `at`, or the reason before it, or the question begins */
     /* The text of the open question begins at this offset, and was shown in a window of this size. asks_all: it is the
      * question about all hunks that follow. */
     uint64_t shown_from;
     int shown_columns, shown_rows;
     bool asks_all;
     uint8_t *taken;
-    char question[200]; /* question that waits for an answer; "": no question */
+    char *question; /* question that waits for an answer, or NULL */
+    bool is_seen;   /* the end of the question was visible since its prompt was opened */
     /* document of the last request about a selection; a rewrite replaces `range` in it if it still has `version` */
     struct ed_doc *rewritten;
     whit_range range;
@@ -36,12 +37,15 @@ void ed_rewrite_as(ed *e, const char *text);
 whit_panel_wish ed_panel_wish(const ed *e);
 bool ed_panel_waits(const ed *e); /* returns whether the agent waits for decisions about hunks or for an answer */
 void ed_panel_answer(ed *e, uint32_t letter);
-/* Shows a question's change from its beginning again if the size of its window has changed. */
+/* Shows a change or a question from its beginning again if the size of its window has changed. */
 void ed_panel_fit(ed *e);
-/* Writes the question about a change, which says whether a part of the change is below the window. */
+/* Writes the prompt of a change or of a question, which says whether a part of it is below the window. */
 void ed_panel_label(ed *e);
 void ed_panel_scroll(ed *e, whit_key key);
-void ed_panel_reply(ed *e, const char *text); /* text NULL: the person declines to answer */
+/* Sends the reply to the agent's question; text NULL: the person declines to answer. A reply is only valid if
+ * ed_panel_may_reply(), which is whether the end of the question was visible. */
+void ed_panel_reply(ed *e, const char *text);
+bool ed_panel_may_reply(const ed *e);
 void ed_panel_forget(ed *e, const struct ed_doc *doc);
 void ed_panel_close(ed *e);
 

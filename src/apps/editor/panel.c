@@ -67,6 +67,7 @@ void ed_panel_forget(ed *e, const struct ed_doc *doc)
 void ed_panel_close(ed *e)
 {
     free(e->panel.taken);
+    free(e->panel.question);
     free(e->panel.model);
     free(e->panel.url);
     free(e->panel.name);
@@ -75,7 +76,7 @@ void ed_panel_close(ed *e)
 
 bool ed_panel_waits(const ed *e)
 {
-    return e->panel.hunks || *e->panel.question;
+    return e->panel.hunks || e->panel.question;
 }
 
 /* ---- questions ------------------------------------------------------------------------------------- */
@@ -124,7 +125,8 @@ void ed_panel_fit(ed *e)
 {
     const struct ed_panel *panel = &e->panel;
     const struct ed_window *window = e->window;
-    if (e->prompt.kind != ED_PROMPT_HUNK || window->doc != panel->doc) return;
+    if ((e->prompt.kind != ED_PROMPT_HUNK && e->prompt.kind != ED_PROMPT_AGENT_REPLY) || window->doc != panel->doc)
+        return;
     if (window->n_columns != panel->shown_columns || window->n_rows != panel->shown_rows)
         show_from(e, panel->shown_from);
 }
@@ -156,6 +158,25 @@ static bool has_room(const ed *e)
     return e->panel.doc && window->doc == e->panel.doc && window->n_rows > 1 && window->n_columns > NARROW_COLUMNS;
 }
 
+static bool is_cut_off(ed *e)
+{
+    return row_below(e) < whit_text_size(e->panel.doc->buffer->text);
+}
+
+/* Writes the prompt of the question that the agent has asked. */
+static void label_question(ed *e)
+{
+    struct ed_panel *panel = &e->panel;
+    const bool has_window = has_room(e);
+    const char *label = "Answer (Esc gives none): ";
+    if (has_window && !is_cut_off(e)) panel->is_seen = true;
+    if (!has_window)
+        label = "no room to show the question (Esc gives no answer): ";
+    else if (!panel->is_seen)
+        label = "more below (PageDown shows it, Esc gives no answer): ";
+    snprintf(e->prompt.label, sizeof e->prompt.label, "%s", label);
+}
+
 void ed_panel_label(ed *e)
 {
     static const char keys[] = "y yes, n no, a all, d none: ", dots[] = "...";
@@ -163,18 +184,19 @@ void ed_panel_label(ed *e)
     const whit_panel_hunk *hunk = panel->hunks ? &panel->hunks[panel->at] : NULL;
     char *label = e->prompt.label, rest[80];
     const size_t n_label = sizeof e->prompt.label;
+    if (e->prompt.kind == ED_PROMPT_AGENT_REPLY) label_question(e);
     if (e->prompt.kind != ED_PROMPT_HUNK || !hunk) return;
     if (!has_room(e)) {
         snprintf(label, n_label, "no room to show the change: n no, d none, Esc later");
         return;
     }
-    const bool is_cut_off = row_below(e) < whit_text_size(panel->doc->buffer->text);
+    const bool has_more = is_cut_off(e);
     if (panel->asks_all) {
         snprintf(label, n_label, "%s: a all, d none, y n one by one: %zu to %zu",
-                 is_cut_off ? "more below (PageDown)" : "all hunks are shown", panel->at + 1, panel->n_hunks);
+                 has_more ? "more below (PageDown)" : "all hunks are shown", panel->at + 1, panel->n_hunks);
         return;
     }
-    const char *below = is_cut_off ? "more below; " : ""; /* at the beginning, which a narrow terminal shows, too */
+    const char *below = has_more ? "more below; " : ""; /* at the beginning, which a narrow terminal shows, too */
     snprintf(rest, sizeof rest, ", %zu of %zu%s", panel->at + 1, panel->n_hunks, hunk->reason ? " (!)" : "");
     const int room = e->n_columns - (int)(strlen(below) + sizeof keys - 1 + strlen(rest));
     const char *path = path_end(hunk->path, room);
@@ -256,15 +278,25 @@ void ed_panel_scroll(ed *e, whit_key key)
     e->window = before;
 }
 
+static void append_question(ed *e)
+{
+    begin_line(e);
+    if (e->panel.doc) e->panel.from = panel_end(e);
+    append_line(e, "? ", e->panel.question);
+}
+
 static void ask_now(ed *e)
 {
     if (e->panel.hunks) {
         ask_hunk(e);
-    } else if (*e->panel.question) {
+    } else if (e->panel.question) {
         /* the panel was closed after the question was appended */
-        if (!e->panel.doc) append_line(e, "? ", e->panel.question);
+        if (!e->panel.doc) append_question(e);
         show_panel(e);
-        ed_prompt_open(e, ED_PROMPT_AGENT_REPLY, "Answer (Esc gives none): ", "");
+        if (!e->panel.doc) return;
+        show_from(e, e->panel.from);
+        e->panel.is_seen = false;
+        ed_prompt_open(e, ED_PROMPT_AGENT_REPLY, "", "");
     }
 }
 
@@ -273,11 +305,22 @@ static bool may_ask(const ed *e)
     return !e->prompt.kind && e->panel.doc && e->window->doc == e->panel.doc;
 }
 
+static void forget_question(ed *e)
+{
+    free(e->panel.question);
+    e->panel.question = NULL;
+}
+
+bool ed_panel_may_reply(const ed *e)
+{
+    return e->panel.is_seen && has_room(e);
+}
+
 void ed_panel_reply(ed *e, const char *text)
 {
     const whit_panel *agent = e->options.panel;
-    if (!*e->panel.question) return;
-    e->panel.question[0] = 0;
+    if (!e->panel.question) return;
+    forget_question(e);
     append_line(e, "> ", text ? text : "(no answer was given)");
     agent->reply(agent->user, text);
 }
@@ -342,7 +385,7 @@ void ed_agent_stop(ed *e)
     }
     e->options.panel->stop(e->options.panel->user);
     e->panel.hunks = NULL;
-    e->panel.question[0] = 0;
+    forget_question(e);
     ed_say(e, "the agent was asked to stop");
 }
 
@@ -438,7 +481,7 @@ void whit_editor_agent_done(whit_editor *e, const char *line, bool is_error)
     struct ed_panel *panel = &e->panel;
     panel->working = false;
     panel->hunks = NULL;
-    panel->question[0] = 0;
+    forget_question(e);
     if (e->prompt.kind == ED_PROMPT_HUNK || e->prompt.kind == ED_PROMPT_AGENT_REPLY) ed_prompt_close(e);
     if (panel->doc) append_line(e, is_error ? "! " : "  = ", line);
     if (is_error)
@@ -465,8 +508,14 @@ void whit_editor_agent_hunks(whit_editor *e, const whit_panel_hunk *hunks, size_
 void whit_editor_agent_question(whit_editor *e, const char *question)
 {
     struct ed_panel *panel = &e->panel;
-    append_line(e, "? ", question);
-    snprintf(panel->question, sizeof panel->question, "%s", *question ? question : "?");
+    forget_question(e);
+    panel->question = strdup(question);
+    if (!panel->question) {
+        ed_complain(e, "not enough memory for the agent's question");
+        e->options.panel->reply(e->options.panel->user, NULL);
+        return;
+    }
+    append_question(e);
     if (may_ask(e)) ask_now(e);
 }
 

@@ -605,6 +605,8 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     bool question = prompt->kind == ED_PROMPT_REPLACING || prompt->kind == ED_PROMPT_CLOSE ||
         prompt->kind == ED_PROMPT_QUIT || prompt->kind == ED_PROMPT_CONFLICT || prompt->kind == ED_PROMPT_RECOVER ||
         prompt->kind == ED_PROMPT_HUNK || prompt->kind == ED_PROMPT_OVERWRITE;
+    const bool scrolls = key.code == WHIT_KEY_PAGE_UP || key.code == WHIT_KEY_PAGE_DOWN || key.code == WHIT_KEY_UP ||
+        key.code == WHIT_KEY_DOWN;
     bool list = ed_prompt_has_list(prompt->kind), changed = false;
     if (prompt->kind == ED_PROMPT_SERVERS) return ed_servers_answer(e, key);
     if (key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL)) {
@@ -613,14 +615,17 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         return true;
     }
     if (question) {
-        if (prompt->kind == ED_PROMPT_HUNK &&
-            (key.code == WHIT_KEY_PAGE_UP || key.code == WHIT_KEY_PAGE_DOWN || key.code == WHIT_KEY_UP ||
-             key.code == WHIT_KEY_DOWN))
+        if (prompt->kind == ED_PROMPT_HUNK && scrolls)
             ed_panel_scroll(e, key);
         else if (!is_hasty(prompt) && !key.mods)
             answer_letter(e, key.code);
         return true;
     }
+    if (prompt->kind == ED_PROMPT_AGENT_REPLY && scrolls) {
+        ed_panel_scroll(e, key);
+        return true;
+    }
+    if (prompt->kind == ED_PROMPT_AGENT_REPLY && key.code == WHIT_KEY_ENTER && !ed_panel_may_reply(e)) return true;
     size_t page = e->n_rows > 6 ? (size_t)e->n_rows / 2 : 1;
     size_t chosen = prompt->chosen;
     switch (key.code) {
