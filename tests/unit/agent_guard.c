@@ -575,6 +575,41 @@ static void linked_hooks_are_guarded(void **state)
     assert_false(whit_guard_is_hook("Z:/p", "/elsewhere"));
 }
 
+/* A file has the kind of each link of the project that leads to it or to a folder above it. */
+static void linked_names_are_guarded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *link, *target, *path;
+        bool is_secret;
+    } cases[] = {
+        {"AGENTS.md", "docs/rules.md", "docs/rules.md", false},
+        {"sub/CLAUDE.md", "../docs/rules.md", "docs/rules.md", false},
+        {".github", "docs", "docs/deep/ci.yml", false},
+        {".whit/agent.json", "../docs/new.json", "docs/new.json", false},
+        {".env", "docs/rules.md", "docs/rules.md", true},
+    };
+    char project[PATH_MAX], command[1200], room[WHIT_REASON_BYTES];
+    const char *folder = in_folder("links");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(command, sizeof command,
+                 "mkdir -p %s/docs/deep %s/sub %s/.whit && cd %s && touch docs/rules.md docs/deep/ci.yml other.md && "
+                 "ln -s %s %s && ln -s other.md link.md",
+                 folder, folder, folder, folder, cases[i].target, cases[i].link);
+        assert_int_equal(system(command), 0);
+        assert_non_null(realpath(folder, project));
+        whit_change change = {.path = cases[i].path, .is = true, .after = "{}", .after_bytes = 2};
+        const char *reason = whit_light_red(project, NULL, &change, room);
+        if (!reason || !strstr(reason, "programs obey")) fail_msg("%s: %s", cases[i].link, reason ? reason : "");
+        assert_int_equal(strstr(reason, "keys") != NULL, cases[i].is_secret);
+        assert_int_equal(whit_light_secret(project, cases[i].path), cases[i].is_secret);
+        change.path = "other.md";
+        assert_null(whit_light_red(project, NULL, &change, room));
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 /* Configurations that are kept in a project, to which a link or a hard link of the configuration's folder leads. */
 static void linked_settings_are_known(void **state)
 {
@@ -621,6 +656,7 @@ int main(void)
         cmocka_unit_test(a_failed_patch_keeps_settled_changes),
         cmocka_unit_test(own_folders_are_known),
         cmocka_unit_test(linked_hooks_are_guarded),
+        cmocka_unit_test(linked_names_are_guarded),
         cmocka_unit_test(linked_settings_are_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

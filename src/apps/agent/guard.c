@@ -750,9 +750,7 @@ static bool lies_in(const char *path, const char *folder)
     return false;
 }
 
-/* Returns whether a name leads to `real`, a path as for whit_guard_folder_of(): by links, even if the file does not
- * exist yet, or by a hard link. */
-static bool leads_to(const char *name, const char *real)
+bool whit_guard_leads_to(const char *name, const char *real)
 {
     char path[PATH_MAX], beside[PATH_MAX], folder[PATH_MAX];
     struct stat wanted, there;
@@ -777,7 +775,7 @@ bool whit_guard_is_hook(const char *project, const char *real)
         for (size_t i = 0; has_hooks && i < COUNT(obeyed); i++) {
             if (strpbrk(obeyed[i], "*.")) continue; /* hooks have no such names */
             const int n = snprintf(name, sizeof name, "%s/.git/hooks/%s", folder, obeyed[i]);
-            if (n < (int)sizeof name && leads_to(name, real)) return true;
+            if (n < (int)sizeof name && whit_guard_leads_to(name, real)) return true;
         }
         char *slash = strrchr(folder, '/');
         if (!slash) break; /* a drive of Windows, or a relative path */
@@ -801,7 +799,7 @@ bool whit_guard_is_settings(const char *real, const char *name)
     const char *last = strrchr(real, '/');
     if (!own_folder("XDG_CONFIG_HOME", ".config", folder)) return false;
     if (last && strcasecmp(last + 1, name) == 0 && lies_in(real, folder)) return true;
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && leads_to(path, real);
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && whit_guard_leads_to(path, real);
 }
 
 /* Folders that whit_guard_know_program() has added; used like known_keys. */

@@ -45,6 +45,9 @@ typedef enum whit_guard_folder {
 /* Returns which of the guarded folders contains a path. `real`: absolute path without symbolic links; if the file does
  * not exist, only its existing parents need to be resolved. */
 whit_guard_folder whit_guard_folder_of(const char *real);
+/* Returns whether a name leads to a path as for whit_guard_folder_of(): by links, even if the file does not exist yet,
+ * or by a hard link. */
+bool whit_guard_leads_to(const char *name, const char *real);
 /* Returns whether a path, as for whit_guard_folder_of(), is the file `name` of the user's configuration, or the file to
  * which it leads by a link: configurations are often kept in a project of their own. */
 bool whit_guard_is_settings(const char *real, const char *name);

@@ -3,6 +3,7 @@
 
 #include "agent/guard.h"
 #include "agent/ignored.h"
+#include "agent/links.h"
 #include "agent/review.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -91,19 +92,21 @@ static const char *const place_reasons[N_PLACE_REASONS] = {
 };
 
 /* Returns the place_reasons of a change, reason k as bit k. */
-static unsigned red_by_place(const char *project, const whit_change *change)
+static unsigned red_by_place(const char *project, const whit_links *links, const whit_change *change)
 {
     char real[PATH_MAX];
     const char *below = whit_light_real(project, change->path, real);
+    const unsigned kinds = whit_links_to(links, real);
     unsigned found = 0;
     if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE || whit_guard_is_settings(real, "agent.json") ||
         whit_guard_is_settings(real, "edit.conf"))
         found |= 1u << OWN_SETTINGS;
     else if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below) ||
-             whit_guard_is_hook(project, real))
+             whit_guard_is_hook(project, real) || (kinds & WHIT_LINKS_OBEYED))
         found |= 1u << OBEYED;
     if (whit_guard_is_program(real)) found |= 1u << PROGRAM;
-    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) found |= 1u << KEYS;
+    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below) || (kinds & WHIT_LINKS_SECRET))
+        found |= 1u << KEYS;
     if (change->was && !change->is) found |= 1u << DELETED;
     struct stat about;
     if (change->was && change->is && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open)
@@ -169,10 +172,10 @@ static void red_by_text(const char *project, const whit_changes *set, const whit
     join_reason(room, whit_review_code(change, &place, review));
 }
 
-const char *whit_light_red(const char *project, const whit_changes *set, const whit_change *change,
-                           char room[WHIT_REASON_BYTES])
+static const char *red_by_all(const char *project, const whit_links *links, const whit_changes *set,
+                              const whit_change *change, char room[WHIT_REASON_BYTES])
 {
-    const unsigned found = red_by_place(project, change);
+    const unsigned found = red_by_place(project, links, change);
     *room = 0;
     for (unsigned k = 0; k < N_PLACE_REASONS; k++)
         if (found >> k & 1) join_reason(room, place_reasons[k]);
@@ -180,16 +183,29 @@ const char *whit_light_red(const char *project, const whit_changes *set, const w
     return *room ? room : NULL;
 }
 
+const char *whit_light_red(const char *project, const whit_changes *set, const whit_change *change,
+                           char room[WHIT_REASON_BYTES])
+{
+    whit_links links;
+    whit_links_list(&links, project);
+    const char *reasons = red_by_all(project, &links, set, change, room);
+    whit_links_free(&links);
+    return reasons;
+}
+
 const whit_change *whit_light_mark(const char *project, const whit_changes *set)
 {
     const whit_change *first = NULL;
+    whit_links links;
+    whit_links_list(&links, project);
     for (size_t i = 0; i < whit_changes_count(set); i++) {
         whit_change *c = whit_changes_at(set, i);
-        (void)whit_light_red(project, set, c, c->reason);
+        (void)red_by_all(project, &links, set, c, c->reason);
         c->has_links = strstr(c->reason, place_reasons[OTHER_NAMES]) != NULL;
         c->place = whit_project_place(project, c->path);
         if (*c->reason && !first) first = c;
     }
+    whit_links_free(&links);
     return first;
 }
 
@@ -236,16 +252,20 @@ static bool has_new_place(unsigned found, const char *shown)
 
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set)
 {
-    for (size_t i = 0; i < whit_changes_count(set); i++) {
+    const whit_change *found = NULL;
+    whit_links links;
+    whit_links_list(&links, project);
+    for (size_t i = 0; !found && i < whit_changes_count(set); i++) {
         const whit_change *c = whit_changes_at(set, i);
         char room[WHIT_REASON_BYTES] = "";
-        bool is_new = has_new_place(red_by_place(project, c), c->reason);
+        bool is_new = has_new_place(red_by_place(project, &links, c), c->reason);
         /* if the change had a reason, its text is not examined: with the hunk of that reason left out, the rest may
          * have another one */
         if (!is_new && !*c->reason) red_by_text(project, set, c, room);
-        if (is_new || *room || c->place != whit_project_place(project, c->path)) return c;
+        if (is_new || *room || c->place != whit_project_place(project, c->path)) found = c;
     }
-    return NULL;
+    whit_links_free(&links);
+    return found;
 }
 
 bool whit_light_secret(const char *project, const char *path)
@@ -255,7 +275,7 @@ bool whit_light_secret(const char *project, const char *path)
     if (whit_guard_is_secret(path) || whit_guard_is_secret(below)) return true;
     /* The user's settings contain environment variables of MCP servers, which may be keys. */
     return whit_guard_is_own_file(real) || whit_guard_folder_of(real) == WHIT_GUARD_STATE ||
-        whit_guard_is_settings(real, "agent.json");
+        whit_guard_is_settings(real, "agent.json") || whit_links_secret(project, real);
 }
 
 bool whit_light_leaves(const char *project, const char *path)

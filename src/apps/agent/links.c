@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/links.h"
+
+#include "agent/guard.h"
+#include "base/items.h"
+#include "code/walk.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_link(const char *name)
+{
+    char target[1];
+    return readlink(name, target, sizeof target) > 0;
+}
+
+/* Adds a path of the project to the list if it is a link with such a name. */
+static bool add_link(void *user, const char *path)
+{
+    whit_links *links = user;
+    char name[PATH_MAX];
+    if (snprintf(name, sizeof name, "%s/%s", links->project, path) >= (int)sizeof name || !is_link(name)) return true;
+    uint8_t kinds = 0;
+    if (whit_guard_is_configuration(links->project, path)) kinds |= WHIT_LINKS_OBEYED;
+    if (whit_guard_is_secret(path)) kinds |= WHIT_LINKS_SECRET;
+    return !kinds ||
+        (whit_buf_append(&links->names, &kinds, 1) && whit_buf_append(&links->names, path, strlen(path) + 1));
+}
+
+static bool skip_folder(void *user, const char *folder)
+{
+    static const char modules[] = "node_modules/";
+    const size_t n = strlen(folder), n_modules = sizeof modules - 1;
+    (void)user;
+    if (strcmp(folder, ".git/") == 0) return true;
+    return n >= n_modules && strcmp(folder + n - n_modules, modules) == 0;
+}
+
+void whit_links_list(whit_links *links, const char *project)
+{
+    const whit_walk_how how = {.all = true, .is_unruled = true, .skip = skip_folder};
+    *links = (whit_links){.project = project};
+    /* the links of the root are the system's */
+    if (*project && project[1]) (void)whit_walk(project, &how, add_link, links);
+}
+
+void whit_links_free(whit_links *links)
+{
+    whit_buf_free(&links->names);
+}
+
+/* Returns whether a link of the project leads to `real` or to a folder of the project above it. */
+static bool leads_above(const char *project, const char *path, const char *real)
+{
+    char name[PATH_MAX], folder[PATH_MAX];
+    const size_t n = strlen(project);
+    if (snprintf(name, sizeof name, "%s/%s", project, path) >= (int)sizeof name ||
+        snprintf(folder, sizeof folder, "%s", real) >= (int)sizeof folder)
+        return false;
+    while (strlen(folder) > n) {
+        if (whit_guard_leads_to(name, folder)) return true;
+        char *slash = strrchr(folder, '/');
+        if (!slash) return false;
+        *slash = 0;
+    }
+    return false;
+}
+
+unsigned whit_links_to(const whit_links *links, const char *real)
+{
+    const char *at = links->names.size_bytes ? whit_chars(&links->names) : "", *end = at + links->names.size_bytes;
+    unsigned kinds = 0;
+    for (; at < end; at += 1 + strlen(at + 1) + 1)
+        if (*at & ~kinds && leads_above(links->project, at + 1, real)) kinds |= (unsigned)*at;
+    return kinds;
+}
+
+bool whit_links_secret(const char *project, const char *real)
+{
+    char name[PATH_MAX];
+    DIR *entries = *real ? opendir(project) : NULL;
+    bool found = false;
+    if (!entries) return false;
+    for (struct dirent *entry; !found && (entry = readdir(entries));) {
+        if ((entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) || !whit_guard_is_secret(entry->d_name)) continue;
+        found = snprintf(name, sizeof name, "%s/%s", project, entry->d_name) < (int)sizeof name && is_link(name) &&
+            leads_above(project, entry->d_name, real);
+    }
+    closedir(entries);
+    return found;
+}
