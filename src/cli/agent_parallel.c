@@ -155,6 +155,10 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
         if (found) name_port(found->port);
         /* The copy is in the usual cache folder, and an agent refuses to write into folders of its own files, so the
          * task gets other folders. */
+        char folder[PATH_MAX];
+        setenv(WHIT_TASK_PROJECT, p->project, 1);
+        if (whit_guard_own_folder(WHIT_GUARD_OWN_STATE, folder)) setenv(WHIT_TASK_STATE, folder, 1);
+        if (whit_guard_own_folder(WHIT_GUARD_OWN_CACHE, folder)) setenv(WHIT_TASK_CACHE, folder, 1);
         setenv("XDG_CACHE_HOME", cache, 1);
         setenv("XDG_STATE_HOME", state, 1);
         become((char *const *)arguments, fd);

@@ -270,12 +270,19 @@ project()
 os.makedirs("config/whit", exist_ok=True)
 os.makedirs("tools", exist_ok=True)
 os.makedirs("home", exist_ok=True)
-for name in ("p/.env", "home/note", "tools/note"):
+os.makedirs("state/whit")
+NOTES = ("p/.env", "home/note", "state/whit/note", "tools/note")
+for name in NOTES:
     open(name, "w").write(f"inside {name}\n")
 open("config/whit/agent.json", "w").write(json.dumps({"read": [os.getcwd()]}))
-done, got = agent([command("cat " + " ".join(os.path.abspath(name) for name in ("p/.env", "home/note", "tools/note"))), END])
-if "commands are not run" not in got[0]:
-    wanted("inside tools/note" in got[0] and "inside p" not in got[0] and "inside home" not in got[0], f"what a folder contains: {got[0]}")
+closed = command("cat " + " ".join(os.path.abspath(name) for name in (*NOTES, "config/whit/agent.json")))
+done, got = agent([closed, END])
+endpoint = Endpoint([closed, END])  # the same for a task that works in a copy
+done = subprocess.run([WHIT, "agent", "-j", "1", "Do it.", "--url", endpoint.url, "--project", "p", "--yes"], env=environment(),
+                      capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=60)
+got += [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
+for seen in got if "commands are not run" not in got[0] else []:
+    wanted(len(got) == 2 and "inside tools/note" in seen and seen.count("inside ") == 1 and '"read"' not in seen, f"what a folder contains: {seen}")
 os.unlink("config/whit/agent.json")
 
 # A file in a folder that is a link has one name, its real one: an existing test stays a test, two changes of one answer

@@ -710,14 +710,19 @@ void whit_guard_drop_last_word(whit_buf *text)
 
 /* ---- this program's own folders ------------------------------------------------------------------ */
 
-static bool own_folder(const char *variable, const char *below, char path[PATH_MAX])
+bool whit_guard_own_folder(whit_guard_own which, char path[PATH_MAX])
 {
-    const char *xdg = getenv(variable), *home = getenv("HOME");
+    static const struct {
+        const char *variable, *below;
+    } places[] = {[WHIT_GUARD_OWN_STATE] = {"XDG_STATE_HOME", ".local/state"},
+                  [WHIT_GUARD_OWN_CACHE] = {"XDG_CACHE_HOME", ".cache"},
+                  [WHIT_GUARD_OWN_CONFIG] = {"XDG_CONFIG_HOME", ".config"}};
+    const char *xdg = getenv(places[which].variable), *home = getenv("HOME");
     int n = 0;
     if (xdg && whit_path_is_absolute(xdg))
         n = snprintf(path, PATH_MAX, "%s/whit", xdg);
     else if (home && whit_path_is_absolute(home))
-        n = snprintf(path, PATH_MAX, "%s/%s/whit", home, below);
+        n = snprintf(path, PATH_MAX, "%s/%s/whit", home, places[which].below);
     return n > 0 && n < PATH_MAX;
 }
 
@@ -787,9 +792,9 @@ bool whit_guard_is_hook(const char *project, const char *real)
 whit_guard_folder whit_guard_folder_of(const char *real)
 {
     char folder[PATH_MAX];
-    if (own_folder("XDG_STATE_HOME", ".local/state", folder) && lies_in(real, folder)) return WHIT_GUARD_STATE;
-    if (own_folder("XDG_CACHE_HOME", ".cache", folder) && lies_in(real, folder)) return WHIT_GUARD_STATE;
-    if (own_folder("XDG_CONFIG_HOME", ".config", folder) && lies_in(real, folder)) return WHIT_GUARD_CONFIG;
+    if (whit_guard_own_folder(WHIT_GUARD_OWN_STATE, folder) && lies_in(real, folder)) return WHIT_GUARD_STATE;
+    if (whit_guard_own_folder(WHIT_GUARD_OWN_CACHE, folder) && lies_in(real, folder)) return WHIT_GUARD_STATE;
+    if (whit_guard_own_folder(WHIT_GUARD_OWN_CONFIG, folder) && lies_in(real, folder)) return WHIT_GUARD_CONFIG;
     return WHIT_GUARD_ELSEWHERE;
 }
 
@@ -797,7 +802,7 @@ bool whit_guard_is_settings(const char *real, const char *name)
 {
     char folder[PATH_MAX], path[PATH_MAX];
     const char *last = strrchr(real, '/');
-    if (!own_folder("XDG_CONFIG_HOME", ".config", folder)) return false;
+    if (!whit_guard_own_folder(WHIT_GUARD_OWN_CONFIG, folder)) return false;
     if (last && strcasecmp(last + 1, name) == 0 && lies_in(real, folder)) return true;
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && whit_guard_leads_to(path, real);
 }

@@ -8,6 +8,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
+#include <limits.h>
+
 /* Returns whether a part of the path names keys, credentials, a command history, or version control's own files. Names
  * are compared as the most lenient file systems compare them: without regard to case, ignorable characters, trailing
  * dots and spaces, streams (NAME:STREAM) and short names (GIT~1). */
@@ -35,6 +37,17 @@ void whit_guard_hide_keys(whit_buf *text);
 bool whit_guard_append_cut(whit_buf *out, const char *text, size_t n, size_t n_most);
 /* Removes the last word of a text that had to be cut: it may be the beginning of a key. */
 void whit_guard_drop_last_word(whit_buf *text);
+
+/* The folders of this program's own files. */
+typedef enum whit_guard_own {
+    WHIT_GUARD_OWN_STATE,
+    WHIT_GUARD_OWN_CACHE,
+    WHIT_GUARD_OWN_CONFIG,
+    WHIT_GUARD_N_OWN,
+} whit_guard_own;
+/* Writes the path of one of these folders, which may not exist. Returns false if neither its variable nor HOME is
+ * set. */
+bool whit_guard_own_folder(whit_guard_own which, char path[PATH_MAX]);
 
 typedef enum whit_guard_folder {
     WHIT_GUARD_ELSEWHERE,

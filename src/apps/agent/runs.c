@@ -3,6 +3,7 @@
 
 #include "agent/folders.h"
 #include "agent/guard.h"
+#include "agent/guard.h"
 #include "base/items.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -111,12 +112,37 @@ whit_status whit_runner_open(whit_runner *runner, const char *copy, whit_scratch
     return whit_scratch_open(runner->project, runner->cache_dir, name, &wait, scratch, error);
 }
 
-/* Returns the home folder if this user may write in it, as it may be below a folder of the system (/usr/src/app), or
- * NULL. Users that belong to a service may have a folder of the system, such as /usr/sbin, as their home. */
-static const char *own_home(char real[PATH_MAX])
+enum { HIDDEN_MAX = 8 };
+
+/* Paths that commands cannot read even if they are in a folder of the system (/usr/src/app), or in one that the user
+ * lets commands read. */
+struct hidden {
+    const char *list[HIDDEN_MAX + 1]; /* ends with NULL; points to `paths` */
+    char paths[HIDDEN_MAX][PATH_MAX];
+    size_t n;
+};
+
+static void hide(struct hidden *hidden, const char *path)
 {
+    if (!path || !whit_path_is_absolute(path) || !realpath(path, hidden->paths[hidden->n])) return;
+    hidden->list[hidden->n] = hidden->paths[hidden->n];
+    hidden->n++;
+}
+
+/* Hides the project, this program's own folders, those of the process that has started a task, and the home folder if
+ * this user may write in it: users that belong to a service may have a folder of the system as their home, such as
+ * /usr/sbin. */
+static void hide_all(struct hidden *hidden, const char *project)
+{
+    char folder[PATH_MAX];
     const char *home = getenv("HOME");
-    return home && whit_path_is_absolute(home) && realpath(home, real) && access(real, W_OK) == 0 ? real : NULL;
+    hide(hidden, project);
+    hide(hidden, getenv(WHIT_TASK_PROJECT));
+    hide(hidden, getenv(WHIT_TASK_STATE));
+    hide(hidden, getenv(WHIT_TASK_CACHE));
+    if (home && access(home, W_OK) == 0) hide(hidden, home);
+    for (whit_guard_own which = 0; which < WHIT_GUARD_N_OWN; which++)
+        if (whit_guard_own_folder(which, folder)) hide(hidden, folder);
 }
 
 whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scratch *scratch, const whit_changes *staged,
@@ -127,9 +153,9 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
     if (status == WHIT_OK) status = whit_scratch_update(scratch, runner->project, &all, error);
     whit_changes_free(&unsaved);
     whit_buf_free(&all.changes);
-    char home[PATH_MAX];
+    struct hidden hidden = {.n = 0};
     const char *arguments[4], *const write[] = {scratch->tree, scratch->home, NULL};
-    const char *const hidden[] = {runner->project, own_home(home), NULL};
+    hide_all(&hidden, runner->project);
     /* A model may ask for less time than the settings allow, but not for more. */
     const uint32_t most = runner->config && runner->config->command_s ? runner->config->command_s : SECONDS_USUAL;
     whit_sandbox_shell(line, arguments);
@@ -137,7 +163,7 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
         .arguments = arguments,
         .folder = scratch->tree,
         .home = scratch->home,
-        .rules = {.read = runner->config ? runner->config->read : NULL, .write = write, .hidden = hidden},
+        .rules = {.read = runner->config ? runner->config->read : NULL, .write = write, .hidden = hidden.list},
         .limits = {.wall_s = seconds && seconds < most ? seconds : most},
         .is_unconfined = runner->no_sandbox,
         .cancel = runner->cancel,

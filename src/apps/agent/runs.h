@@ -8,6 +8,12 @@
 #include "agent/scratch.h"
 #include "sandbox/sandbox.h"
 
+/* Environment variables of the process of a task (whit agent -j), which works in a copy and has own folders for its
+ * state and its copies: the project, and the folders of the process that has started it. */
+#define WHIT_TASK_PROJECT "WHIT_TASK_PROJECT"
+#define WHIT_TASK_STATE   "WHIT_TASK_STATE"
+#define WHIT_TASK_CACHE   "WHIT_TASK_CACHE"
+
 /* State for running commands. Zero-initialise it and set `project`; the members from state_dir to `cancel` are options,
  * and the agent's loop sets `note` and `user`. */
 typedef struct whit_runner {
