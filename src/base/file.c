@@ -99,7 +99,7 @@ static bool wait_readable(int fd, uint64_t until_ns)
     return poll(&wanted, 1, (int)((until_ns - now_ns) / 1000000) + 1) >= 0 || errno == EINTR;
 }
 
-static whit_status read_descriptor(int fd, const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
+whit_status whit_read_open_file(int fd, const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
 {
     uint64_t until_ns = 0;
     struct stat info;
@@ -129,7 +129,7 @@ whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, 
     /* O_NONBLOCK is set because neither opening a FIFO without a writer nor reading from a silent writer may block. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return whit_fail_errno(error, path, "open");
-    whit_status status = read_descriptor(fd, path, limit_bytes, buf, error);
+    whit_status status = whit_read_open_file(fd, path, limit_bytes, buf, error);
     close(fd);
     return status;
 }

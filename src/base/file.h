@@ -88,6 +88,8 @@ void whit_writer_clean(const char *folder, const char *name);
 /* Appends a whole small file to `buf`, whose size may become at most limit_bytes. Waits for a pipe's data at most ten
  * seconds in total. */
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
+/* Reads like whit_read_file() from an open descriptor, opened with O_NONBLOCK; `path` names it in messages. */
+whit_status whit_read_open_file(int fd, const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
 
 /* Writes all bytes to an open blocking file, pipe or terminal; false, with errno, on failure. */
 bool whit_write_all(int fd, const void *data, size_t size_bytes);

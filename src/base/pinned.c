@@ -9,6 +9,48 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#endif
+
+/* Opens a path one part at a time. */
+static int walk_below(int root, const char *path, int flags)
+{
+    char part[NAME_MAX + 1];
+    int at = root;
+    for (bool is_last = false; at >= 0 && !is_last;) {
+        const size_t n = strcspn(path, "/");
+        is_last = !path[n];
+        int next = -1;
+        errno = ENAMETOOLONG;
+        if (n <= NAME_MAX) {
+            memcpy(part, path, n);
+            part[n] = 0;
+            next = openat(at, part, is_last ? flags : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        }
+        const int failure = errno;
+        if (at != root) close(at);
+        errno = failure;
+        at = next;
+        path += n + 1;
+    }
+    return at;
+}
+
+int whit_open_below(int root, const char *path, int flags)
+{
+    if (!*path) path = ".";
+    flags |= O_NOFOLLOW | O_CLOEXEC;
+#ifdef SYS_openat2
+    const struct open_how how = {.flags = (uint64_t)flags,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    const int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+    /* a kernel before 5.6 lacks the call, and a container's filter may refuse it */
+    if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return fd;
+#endif
+    return walk_below(root, path, flags);
+}
 
 static whit_status too_long(const char *full, const char *beside, whit_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opens the folder of a file that is about to be written, so that the file is written in this folder even if a folder
- * of its path is replaced by a link meanwhile. */
+ * Opens files below a folder, and the folder of a file that is about to be written, so that no folder of the path that
+ * is replaced by a link meanwhile leads elsewhere. */
 #ifndef WHIT_BASE_PINNED_H
 #define WHIT_BASE_PINNED_H
 
@@ -9,6 +9,11 @@
 
 #include <limits.h>
 #include <stdbool.h>
+
+/* Opens a file or folder by its path below the open folder `root`, and follows no link: errno is ELOOP or ENOTDIR if a
+ * part of the path is one. `path` is plain ("a/b"); "" is the folder itself. `flags` are those of open(); with O_PATH a
+ * link at the end is opened itself. Returns a descriptor, or -1 with errno. */
+int whit_open_below(int root, const char *path, int flags);
 
 typedef struct whit_pinned {
     int folder; /* -1: on this system names are used as they are */

@@ -35,13 +35,13 @@ static bool attach_file(struct cli_tasks *t, const char *path)
     whit_buf content = {0};
     whit_error error;
     const char *kind;
-    bool there = false, is_attached = false;
-    uint32_t mode;
-    if (whit_light_secret(t->project, path))
-        cli_note("%s: may contain keys or belongs to version control, so it is not read", path);
-    else if (whit_project_read(t->project, path, &content, &there, &mode, &error) != WHIT_OK)
+    whit_project_file file = {.exists = false};
+    bool is_attached = false;
+    if (whit_project_read_file(t->project, path, &content, &file, &error) != WHIT_OK)
         cli_note("%s", error.message);
-    else if (!there)
+    else if (file.is_hidden)
+        cli_note("%s: may contain keys or belongs to version control, so it is not read", path);
+    else if (!file.exists)
         cli_note("%s: there is no such file in the project", path);
     else if (content.size_bytes > room_left(t))
         cli_note(

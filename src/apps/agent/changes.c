@@ -51,7 +51,11 @@ static whit_status begin_change(const whit_changes *set, const char *project, co
         return WHIT_OK;
     }
     *change = (whit_change){0};
-    WHIT_TRY(whit_texts_read(set->open, project, path, content, &change->was, &change->mode, &change->open, error));
+    whit_project_file file;
+    WHIT_TRY(whit_texts_read(set->open, project, path, content, &file, &change->open, error));
+    change->was = file.exists;
+    change->mode = file.mode;
+    change->is_hidden = file.is_hidden;
     *now = change->before = whit_chars(content);
     *now_bytes = change->before_bytes = content->size_bytes;
     *there = change->was;
@@ -103,7 +107,8 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file contains more lines than the patch deletes", path);
     bool may_quote = status == WHIT_ERROR_FORMAT && there && file->action != WHIT_PATCH_ADD;
     bool is_secret = may_quote &&
-        (whit_light_secret(project, path) || whit_change_had_key(&change) || whit_guard_has_key(now, now_bytes));
+        (change.is_hidden || whit_light_secret(project, path) || whit_change_had_key(&change) ||
+         whit_guard_has_key(now, now_bytes));
     if (is_secret) /* the error message must not quote a file with secrets */
         status = whit_fail(error, status,
                            "%s: the patch does not match the file, whose text is not shown because it may contain keys",

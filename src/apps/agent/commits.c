@@ -52,7 +52,7 @@ static bool list_updates(struct work *w, const char *project, const whit_change 
         git_tree_entry *entry = NULL;
         char *path = paths[*n_list];
         int ignored = 0;
-        if (snprintf(path, PATH_MAX, "%s%s", w->prefix, c->path) >= PATH_MAX || whit_light_secret(project, c->path) ||
+        if (snprintf(path, PATH_MAX, "%s%s", w->prefix, c->path) >= PATH_MAX || whit_light_hides(project, c) ||
             (w->api.git_ignore_path_is_ignored(&ignored, w->repository, path) == 0 && ignored))
             continue;
         *update = (git_tree_update){.path = path, .action = c->is ? GIT_TREE_UPDATE_UPSERT : GIT_TREE_UPDATE_REMOVE};

@@ -129,7 +129,7 @@ static bool gate_syntax(const char *project, const whit_change *c, whit_buf *why
     }
     if (ends_with(c->path, json) && !is_json(c->after, c->after_bytes, &at) &&
         (!c->was || is_json(c->before, c->before_bytes, &ignored))) {
-        const bool is_secret = whit_light_secret(project, c->path) || whit_change_had_key(c);
+        const bool is_secret = whit_light_hides(project, c) || whit_change_had_key(c);
         whit_buf_printf(why, "%s: line %d: is not JSON", c->path, at.line);
         if (!is_secret) whit_buf_printf(why, ": %s", at.text);
         whit_buf_append_str(why, "\n");

@@ -824,6 +824,16 @@ bool whit_guard_is_program(const char *real)
     return false;
 }
 
+/* Returns whether an open file is a file of the user's configuration, perhaps by another hard link. */
+static bool is_setting_opened(const struct stat *opened, const char *name)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    struct stat wanted;
+    return own_folder("XDG_CONFIG_HOME", ".config", folder) &&
+        snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && stat(path, &wanted) == 0 &&
+        is_same_file(opened, &wanted);
+}
+
 /* Folders that whit_guard_know_folder() has added; used like known_keys. */
 static _Atomic(char *) known_folders[16];
 
@@ -854,4 +864,11 @@ bool whit_guard_is_own_file(const char *real)
         if (known && stat(known, &wanted) == 0 && is_same_file(&wanted, &there)) return true;
     }
     return false;
+}
+
+bool whit_guard_is_hidden(const char *path, const char *below, const char *real, const struct stat *opened)
+{
+    return whit_guard_is_secret(path) || whit_guard_is_secret(below) || whit_guard_is_own_file(real) ||
+        whit_guard_folder_of(real) == WHIT_GUARD_STATE || whit_guard_is_settings(real, "agent.json") ||
+        (opened && is_setting_opened(opened, "agent.json"));
 }

@@ -64,6 +64,12 @@ bool whit_guard_leads_to(const char *name, const char *real);
 /* Returns whether a path, as for whit_guard_folder_of(), is the file `name` of the user's configuration, or the file to
  * which it leads by a link: configurations are often kept in a project of their own. */
 bool whit_guard_is_settings(const char *real, const char *name);
+/* Returns whether a file must not be shown to a model or a command: because its path as it was given or `below`, its
+ * path in the project with links followed, is that of a secret, or because `real`, as for whit_guard_folder_of(), is a
+ * file of this program. The user's settings are one: they have environment variables of MCP servers, which may be keys.
+ * `opened` describes the file if it is open; else NULL. */
+struct stat;
+bool whit_guard_is_hidden(const char *path, const char *below, const char *real, const struct stat *opened);
 /* Returns whether a hook of the project's repository, or of one that contains the project, is a link to a path as for
  * whit_guard_folder_of(). */
 bool whit_guard_is_hook(const char *project, const char *real);

@@ -271,11 +271,13 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
 bool whit_light_secret(const char *project, const char *path)
 {
     char real[PATH_MAX];
-    const char *below = whit_light_real(project, path, real);
-    if (whit_guard_is_secret(path) || whit_guard_is_secret(below)) return true;
-    /* The user's settings contain environment variables of MCP servers, which may be keys. */
-    return whit_guard_is_own_file(real) || whit_guard_folder_of(real) == WHIT_GUARD_STATE ||
-        whit_guard_is_settings(real, "agent.json") || whit_links_secret(project, real);
+    (void)whit_light_real(project, path, real);
+    return whit_project_hides(project, path, real, NULL);
+}
+
+bool whit_light_hides(const char *project, const whit_change *change)
+{
+    return change->is_hidden || whit_light_secret(project, change->path);
 }
 
 bool whit_light_leaves(const char *project, const char *path)

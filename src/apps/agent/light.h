@@ -29,6 +29,8 @@ bool whit_light_secret(const char *project, const char *path);
 /* Resolves links in the nearest existing parent of a path, and appends the rest of the path. `real` gets the whole
  * path. Returns the part below the project, or "" if the path lies outside it or is too long. */
 const char *whit_light_real(const char *project, const char *path, char real[PATH_MAX]);
+/* Returns whether a change's texts must not be shown: for its file's path now, or where the file was read. */
+bool whit_light_hides(const char *project, const whit_change *change);
 /* Returns whether following links, including a link at the file itself, leads the path out of the project. */
 bool whit_light_leaves(const char *project, const char *path);
 

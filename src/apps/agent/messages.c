@@ -116,11 +116,11 @@ whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char 
     whit_buf text = {0}, rules = {0};
     char real[PATH_MAX];
     const char *path = rules_path(project, real);
-    bool there = false;
-    uint32_t mode;
+    whit_project_file file = {.exists = false};
     *messages = (whit_agent_messages){.list = json_array(), .limit_bytes = limit_bytes};
     whit_buf_append_str(&text, system_text);
-    whit_status status = path ? whit_project_read(project, path, &rules, &there, &mode, error) : WHIT_OK;
+    whit_status status = path ? whit_project_read_file(project, path, &rules, &file, error) : WHIT_OK;
+    const bool there = file.exists && !file.is_hidden;
     /* keys in UTF-16 would not be found */
     const bool is_text = !rules.size_bytes || !memchr(rules.data, 0, rules.size_bytes);
     if (status == WHIT_OK && there && !is_text)

@@ -3,11 +3,14 @@
 
 #include "agent/folders.h"
 #include "agent/guard.h"
+#include "agent/links.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/items.h"
 #include "base/path.h"
+#include "base/pinned.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -88,58 +91,154 @@ whit_status whit_project_name(const char *project, const char *path, char name[P
     return WHIT_OK;
 }
 
-/* Reads a regular file of moderate size with few system calls. Returns false if it is not such a file, or if it changes
- * meanwhile. */
-static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
+/* Returns the part of a file's real path below the project; "" for the project itself. */
+static const char *part_below(const char *project, const char *real)
 {
-    struct stat info;
-    int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (fd < 0) return false;
-    bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size < SMALL_BYTES;
-    size_t size = ok ? (size_t)info.st_size : 0;
-    ok = ok && whit_buf_reserve(content, size + 1);
-    /* reading one byte more than the size detects that the file has grown */
-    ok = ok && read(fd, content->data + content->size_bytes, size + 1) == (ssize_t)size;
-    close(fd);
-    if (!ok) return false;
-    content->size_bytes += size;
-    *mode = info.st_mode & 07777;
-    return true;
+    const size_t n = project[1] ? strlen(project) : 0; /* the project may be "/" */
+    return real + n + (real[n] == '/');
 }
 
-whit_status whit_project_read_at(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
-                                 uint64_t *place, whit_error *error)
+bool whit_project_hides(const char *project, const char *path, const char *real, const struct stat *opened)
+{
+    const char *below = whit_path_is_below(real, project) ? part_below(project, real) : "";
+    return whit_guard_is_hidden(path, below, real, opened) || whit_links_secret(project, real);
+}
+
+/* Opens `below`, a path without links; returns -1 with errno on failure. */
+static int open_below(const char *project, const char *below, int flags)
+{
+    const int root = open(project, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int fd = root >= 0 ? whit_open_below(root, below, flags) : -1, failure = errno;
+    if (root >= 0) close(root);
+    errno = failure;
+    return fd;
+}
+
+/* Reports why a file could not be opened. A file that does not exist is not an error. */
+static whit_status explain_failure(const char *project, const char *path, const char *below, whit_error *error)
+{
+    const int failure = errno;
+    if (failure == ENOENT) return WHIT_OK;
+    const int link = open_below(project, below, O_PATH);
+    struct stat about = {0};
+    const bool is_link = link >= 0 && fstat(link, &about) == 0 && S_ISLNK(about.st_mode);
+    const bool is_special = link >= 0 && !is_link && (S_ISSOCK(about.st_mode) || S_ISFIFO(about.st_mode));
+    if (link >= 0) close(link);
+    if (is_link || is_special)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: is a %s, which an agent does not touch", path,
+                         is_link ? "link" : "special file");
+    if (failure == ELOOP || failure == ENOTDIR)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: a folder of its path has just been replaced: look at it again", path);
+    errno = failure;
+    return whit_fail_errno(error, path, "open");
+}
+
+/* Reads an open file; a smaller one with few system calls. */
+static whit_status read_opened(int fd, const char *path, const struct stat *about, whit_buf *content, whit_error *error)
+{
+    const size_t size = (size_t)about->st_size, begin = content->size_bytes;
+    if (size < SMALL_BYTES) {
+        if (!whit_buf_reserve(content, size + 1)) return whit_fail_memory(error, path, size);
+        /* reading one byte more than the size detects that the file has grown */
+        const ssize_t got = read(fd, content->data + begin, size + 1);
+        if (got == (ssize_t)size) {
+            content->size_bytes += size;
+            return WHIT_OK;
+        }
+        if (lseek(fd, 0, SEEK_SET) != 0) return whit_fail_errno(error, path, "read");
+    }
+    return whit_read_open_file(fd, path, WHIT_PROJECT_FILE_BYTES, content, error);
+}
+
+whit_status whit_project_read_file(const char *project, const char *path, whit_buf *content, whit_project_file *file,
+                                   whit_error *error)
 {
     char full[PATH_MAX], real[PATH_MAX];
-    struct stat info;
-    *exists = false;
-    *mode = 0;
+    struct stat about;
+    *file = (whit_project_file){.exists = false};
     WHIT_TRY(whit_project_resolve(project, path, full, real, error));
-    if (place) *place = hash_place(real);
-    if (read_small(full, content, mode)) {
-        *exists = true;
-        return WHIT_OK;
+    const char *below = part_below(project, real);
+    file->place = hash_place(real);
+    const int fd = open_below(project, below, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) {
+        const whit_status failed = explain_failure(project, path, below, error);
+        file->is_hidden = whit_project_hides(project, path, real, NULL);
+        return failed;
     }
-    if (lstat(full, &info) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? WHIT_OK : whit_fail_errno(error, full, "examine");
-    if (!S_ISREG(info.st_mode)) {
-        const char *kind = "special file";
-        if (S_ISDIR(info.st_mode))
-            kind = "folder";
-        else if (S_ISLNK(info.st_mode))
-            kind = "link";
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: is a %s, which an agent does not touch", path, kind);
+    whit_status status = fstat(fd, &about) == 0 ? WHIT_OK : whit_fail_errno(error, path, "examine");
+    if (status == WHIT_OK && !S_ISREG(about.st_mode))
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: is a %s, which an agent does not touch", path,
+                           S_ISDIR(about.st_mode) ? "folder" : "special file");
+    if (status == WHIT_OK) status = read_opened(fd, path, &about, content, error);
+    if (status == WHIT_OK) {
+        file->exists = true;
+        file->mode = about.st_mode & 07777;
+        file->is_hidden = whit_project_hides(project, path, real, &about);
     }
-    WHIT_TRY(whit_read_file(full, WHIT_PROJECT_FILE_BYTES, content, error));
-    *exists = true;
-    *mode = info.st_mode & 07777;
-    return WHIT_OK;
+    close(fd);
+    return status;
 }
 
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error)
 {
-    return whit_project_read_at(project, path, content, exists, mode, NULL, error);
+    whit_project_file file;
+    const whit_status status = whit_project_read_file(project, path, content, &file, error);
+    *exists = file.exists;
+    *mode = file.mode;
+    return status;
+}
+
+static int open_folder(const char *project, const char *path)
+{
+    char full[PATH_MAX], real[PATH_MAX];
+    whit_error ignored;
+    if (!*path) return open_below(project, "", O_RDONLY | O_DIRECTORY);
+    if (whit_project_resolve(project, path, full, real, &ignored) != WHIT_OK) return -1;
+    const char *below = part_below(project, real);
+    return whit_project_hides(project, path, real, NULL) ? -1 : open_below(project, below, O_RDONLY | O_DIRECTORY);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    /* the first byte of an entry says whether it is a folder */
+    return strcmp(*(char *const *)a + 1, *(char *const *)b + 1);
+}
+
+size_t whit_project_list(const char *project, const char *path, char ***names)
+{
+    const int fd = open_folder(project, path);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    size_t n = 0, capacity = 0;
+    *names = NULL;
+    if (!entries && fd >= 0) close(fd);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        struct stat about;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        const bool is_known = fstatat(dirfd(entries), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0;
+        if (n == capacity) {
+            char **grown = realloc(*names, (capacity = capacity ? 2 * capacity : 64) * sizeof *grown);
+            if (!grown) break;
+            *names = grown;
+        }
+        if (asprintf(&(*names)[n], "%c%s", is_known && S_ISDIR(about.st_mode) ? '/' : '-', entry->d_name) < 0) break;
+        n++;
+    }
+    if (entries) closedir(entries);
+    if (n) qsort(*names, n, sizeof **names, by_name);
+    return n;
+}
+
+whit_status whit_project_read_copied(const char *folder, const char *path, size_t limit_bytes, whit_buf *content,
+                                     bool *exists, whit_error *error)
+{
+    struct stat about;
+    const int fd = open_below(folder, path, O_RDONLY | O_NONBLOCK);
+    *exists = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    const whit_status status = *exists ? whit_read_open_file(fd, path, limit_bytes, content, error) : WHIT_OK;
+    if (fd >= 0) close(fd);
+    return status;
 }
 
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error)

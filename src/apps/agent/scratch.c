@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/flag.h"
 #include "base/items.h"
+#include "base/pinned.h"
 #include "code/walk.h"
 
 #include <dirent.h>
@@ -116,51 +117,45 @@ static bool copy_bytes(int from, int to, uint64_t size)
     return true;
 }
 
-/* Opens a file of the project by a walk that follows no links, since another program may put one in the place of a
- * folder. Returns -1 with errno on failure. */
-static int open_original(const struct update *u, const char *path)
+/* Opens a regular file of the project that may be copied; returns -1 with errno. Another program may have put another
+ * file in its place since its name was looked at, so the open file is looked at. */
+static int open_original(const struct update *u, const char *path, struct stat *info)
 {
-    char part[NAME_MAX + 1];
-    int at = u->project_fd;
-    for (bool is_last = false; at >= 0 && !is_last;) {
-        const size_t n = strcspn(path, "/");
-        is_last = !path[n];
-        /* O_NONBLOCK: the file may have been replaced by a pipe, whose opening would block. */
-        const int kind = is_last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
-        int next = -1;
-        errno = ENAMETOOLONG;
-        if (n <= NAME_MAX) {
-            memcpy(part, path, n);
-            part[n] = 0;
-            next = openat(at, part, kind | O_NOFOLLOW | O_CLOEXEC);
-        }
-        const int failure = errno;
-        if (at != u->project_fd) close(at);
-        errno = failure;
-        at = next;
-        path += n + 1;
-    }
-    return at;
+    char full[PATH_MAX];
+    const int fd = whit_open_below(u->project_fd, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0 ||
+        (fstat(fd, info) == 0 && S_ISREG(info->st_mode) &&
+         snprintf(full, sizeof full, "%s/%s", u->project, path) < (int)sizeof full &&
+         !whit_project_hides(u->project, path, full, info)))
+        return fd;
+    close(fd);
+    errno = EACCES;
+    return -1;
+}
+
+/* Reads the target of a link of the project. */
+static bool read_link(const struct update *u, const char *path, char target[PATH_MAX])
+{
+    const int link = whit_open_below(u->project_fd, path, O_PATH);
+    const ssize_t n = link >= 0 ? readlinkat(link, "", target, PATH_MAX - 1) : -1;
+    if (link >= 0) close(link);
+    target[n > 0 ? n : 0] = 0;
+    return n > 0;
 }
 
 /* Copies a file or link of the project to INCOMING. is_first: the copy gets the original's times; a later copy gets the
  * current time, so that build tools rebuild what depends on it. */
-static bool take_copy(const struct update *u, const char *path, const struct stat *info, bool is_first)
+static bool take_copy(const struct update *u, const char *path, bool is_link, bool is_first)
 {
-    const struct timespec times[2] = {info->st_atim, info->st_mtim};
+    struct stat info;
     char target[PATH_MAX];
     whit_agent_remove_all(u->folder_fd, INCOMING);
-    if (S_ISLNK(info->st_mode)) {
-        ssize_t n = readlinkat(u->project_fd, path, target, sizeof target - 1);
-        if (n <= 0) return false;
-        target[n] = 0;
-        return symlinkat(target, u->folder_fd, INCOMING) == 0;
-    }
-    int from = open_original(u, path);
+    if (is_link) return read_link(u, path, target) && symlinkat(target, u->folder_fd, INCOMING) == 0;
+    int from = open_original(u, path, &info);
     int to =
         from >= 0 ? openat(u->folder_fd, INCOMING, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
-    bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info->st_size) &&
-        fchmod(to, (info->st_mode & 0777) | 0600) == 0 && (!is_first || futimens(to, times) == 0);
+    bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info.st_size) && fchmod(to, (info.st_mode & 0777) | 0600) == 0;
+    if (ok && is_first) ok = futimens(to, (struct timespec[2]){info.st_atim, info.st_mtim}) == 0;
     int failure = errno;
     if (from >= 0) close(from);
     if (to >= 0) close(to);
@@ -311,7 +306,7 @@ static bool visit(void *user, const char *path)
     if (ok && !same) {
         const bool is_first = !known && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
         whit_agent_remove_all(folder, name);
-        ok = take_copy(u, path, &own, is_first);
+        ok = take_copy(u, path, S_ISLNK(own.st_mode), is_first);
     }
     if (ok && (same ? u->has_old_keys && holds_key(folder, name) : holds_key(u->folder_fd, INCOMING))) {
         whit_agent_remove_all(folder, name);
@@ -408,7 +403,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
         const char *name;
         /* Skips paths that are not plain, secrets, and files whose old text contains a key: a staged change, or a text
          * open in an editor, would bring the key into the copy. */
-        if (!whit_agent_path_is_plain(c->path) || whit_light_secret(u->project, c->path) ||
+        if (!whit_agent_path_is_plain(c->path) || whit_light_hides(u->project, c) ||
             (c->was && has_key(c->before, c->before_bytes)))
             continue;
         int folder = open_above(u->scratch, c->path, &name);

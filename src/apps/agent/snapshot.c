@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 
@@ -18,17 +17,6 @@ static void hash_content(const whit_buf *content, uint8_t hash[WHIT_HASH_BYTES])
     whit_hash_begin(&state, "agent.file");
     whit_hash_add(&state, content->data, content->size_bytes);
     whit_hash_end(&state, hash);
-}
-
-/* Reads a file of the copy; *exists is true for regular files only. whit_project_read() cannot be used, since it
- * refuses files in this program's own folders. */
-static whit_status read_copied(const char *folder, const char *path, whit_buf *content, bool *exists, whit_error *error)
-{
-    char name[2 * PATH_MAX];
-    struct stat info;
-    snprintf(name, sizeof name, "%s/%s", folder, path);
-    *exists = lstat(name, &info) == 0 && S_ISREG(info.st_mode);
-    return *exists ? whit_read_file(name, FILE_BYTES_MAX, content, error) : WHIT_OK;
 }
 
 static bool add_file(void *user, const char *path)
@@ -47,7 +35,7 @@ static bool add_file(void *user, const char *path)
         s->files = larger;
         s->capacity = wanted;
     }
-    if (read_copied(s->folder, path, &content, &exists, &s->error) == WHIT_OK && exists) {
+    if (whit_project_read_copied(s->folder, path, FILE_BYTES_MAX, &content, &exists, &s->error) == WHIT_OK && exists) {
         whit_file_hash *file = &s->files[s->n];
         hash_content(&content, file->hash);
         file->path = strdup(path);
@@ -98,7 +86,7 @@ static whit_status stage_file(const whit_snapshot *before, const char *project, 
     bool is = false, exists = false;
     uint32_t mode_now = 0;
     uint8_t hash[WHIT_HASH_BYTES], hash_now[WHIT_HASH_BYTES];
-    whit_status status = read_copied(before->folder, path, &after, &is, error);
+    whit_status status = whit_project_read_copied(before->folder, path, FILE_BYTES_MAX, &after, &is, error);
     if (status == WHIT_OK) status = whit_project_name(project, path, name, error);
     if (status == WHIT_OK) status = whit_project_read(project, name, &now, &exists, &mode_now, error);
     hash_content(&after, hash);

@@ -19,19 +19,19 @@ whit_status whit_texts_name(const whit_open_texts *texts, const char *project, c
 }
 
 whit_status whit_texts_read(const whit_open_texts *texts, const char *project, const char *path, whit_buf *content,
-                            bool *exists, uint32_t *mode, bool *is_open, whit_error *error)
+                            whit_project_file *file, bool *is_open, whit_error *error)
 {
     *is_open = false;
     /* Reading the file first applies the project's rules to an open text, too: a path outside the project, or a link
      * out of it, is refused. */
-    WHIT_TRY(whit_project_read(project, path, content, exists, mode, error));
+    WHIT_TRY(whit_project_read_file(project, path, content, file, error));
     if (!texts) return WHIT_OK;
     whit_buf own = {0};
     whit_status status = texts->read(texts->user, path, &own, is_open, error);
     if (status == WHIT_OK && *is_open) {
         whit_buf_free(content);
         *content = own;
-        *exists = true;
+        file->exists = true;
         return WHIT_OK;
     }
     whit_buf_free(&own);

@@ -20,9 +20,9 @@ typedef struct whit_open_texts {
  * that of whit_project_name(). */
 whit_status whit_texts_name(const whit_open_texts *texts, const char *project, const char *path, char name[PATH_MAX],
                             whit_error *error);
-/* Like whit_project_read(), but reads the text that is open in `texts` (may be NULL) instead of the file, if there is
- * one; *is_open tells which was read. */
+/* Like whit_project_read_file(), but reads the text that is open in `texts` (may be NULL) instead of the file, if there
+ * is one; *is_open tells which was read. */
 whit_status whit_texts_read(const whit_open_texts *texts, const char *project, const char *path, whit_buf *content,
-                            bool *exists, uint32_t *mode, bool *is_open, whit_error *error);
+                            whit_project_file *file, bool *is_open, whit_error *error);
 
 #endif

@@ -12,7 +12,6 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -93,20 +92,21 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
     json_int_t last = ends[1] ? json_integer_value(ends[1]) : 0;
     whit_buf content = {0};
     whit_error error;
-    bool there = true, is_open;
-    uint32_t mode;
+    whit_project_file file = {.exists = true};
+    bool is_open;
     char name[PATH_MAX];
     if (whit_texts_name(place->staged->open, place->project, path, name, &error) == WHIT_OK) path = name;
     const whit_change *staged = whit_changes_find(place->staged, path);
-    if (whit_light_secret(place->project, path)) {
-        whit_buf_printf(result, "error: %s: may contain keys or belongs to version control, so it is not read", path);
-        return;
-    }
-    if (!staged &&
-        whit_texts_read(place->staged->open, place->project, path, &content, &there, &mode, &is_open, &error) !=
-            WHIT_OK)
+    whit_status status = WHIT_OK;
+    if (whit_light_secret(place->project, path) || (staged && staged->is_hidden))
+        file.is_hidden = true;
+    else if (!staged)
+        status = whit_texts_read(place->staged->open, place->project, path, &content, &file, &is_open, &error);
+    if (status != WHIT_OK)
         whit_buf_printf(result, "error: %s", error.message);
-    else if (staged ? !staged->is : !there)
+    else if (file.is_hidden)
+        whit_buf_printf(result, "error: %s: may contain keys or belongs to version control, so it is not read", path);
+    else if (staged ? !staged->is : !file.exists)
         whit_buf_printf(result, "error: %s: there is no such file", path);
     else {
         const char *text = staged ? staged->after : whit_chars(&content);
@@ -166,11 +166,12 @@ static void grep_file(walk *w, const char *path)
 {
     whit_buf content = {0};
     whit_error error;
-    bool there, is_open;
-    uint32_t mode;
-    if (whit_texts_read(w->place->staged->open, w->place->project, path, &content, &there, &mode, &is_open, &error) ==
+    whit_project_file file;
+    bool is_open;
+    if (whit_texts_read(w->place->staged->open, w->place->project, path, &content, &file, &is_open, &error) ==
             WHIT_OK &&
-        content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
+        !file.is_hidden && content.size_bytes <= GREP_FILE_MAX && content.size_bytes &&
+        !memchr(content.data, 0, content.size_bytes)) {
         const char *text = whit_chars(&content), *stop = text + content.size_bytes;
         /* a file with a key is not searched at all, since single lines of a key block cannot be recognised as a key */
         if (whit_guard_has_key(text, content.size_bytes)) stop = text;
@@ -192,28 +193,19 @@ static void grep_file(walk *w, const char *path)
     whit_buf_free(&content);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* Visits a folder and its subfolders, depth first. Links are listed but not followed. */
 static void visit(walk *w, const char *path, int deep)
 {
-    char full[PATH_MAX];
-    struct dirent **names;
-    int n = snprintf(full, sizeof full, "%s/%s", w->place->project, path) < (int)sizeof full
-        ? scandir(full, &names, NULL, by_name)
-        : -1;
-    for (int i = 0; i < n; i++) {
-        const char *name = names[i]->d_name;
+    char **names;
+    const size_t n = whit_project_list(w->place->project, path, &names);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = names[i] + 1;
+        const bool folder = *names[i] == '/';
         char below[PATH_MAX];
-        bool skip = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || w->n_entries >= ENTRIES_MAX ||
-            !may_continue(w) ||
+        bool skip = w->n_entries >= ENTRIES_MAX || !may_continue(w) ||
             snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", name) >= (int)sizeof below ||
             whit_light_secret(w->place->project, below);
         if (!skip) {
-            bool folder = is_folder(w->place->project, below);
             w->n_entries++;
             if (folder && deep < FOLDERS_DEEP)
                 visit(w, below, deep + 1);
@@ -226,7 +218,7 @@ static void visit(walk *w, const char *path, int deep)
         }
         free(names[i]);
     }
-    if (n >= 0) free(names);
+    free(names);
 }
 
 /* Removes "./" at the beginning and slashes at the end of a path, which models add. Writes the result into `plain`,

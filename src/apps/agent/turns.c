@@ -204,12 +204,13 @@ static bool was_cut_off(const whit_turns *journal, const whit_change *change, wh
     whit_error ignored;
     const whit_expected after = {true, change->after, change->after_bytes},
                         before = {true, change->before, change->before_bytes};
-    struct stat about;
+    bool exists;
+    uint32_t mode;
     return change->was && change->is &&
         whit_project_resolve(journal->project, change->path, full, NULL, &ignored) == WHIT_OK &&
         name_beside(full, beside) && (whit_exchange_is(beside, &after) || whit_exchange_is(beside, &before)) &&
-        lstat(full, &about) == 0 && S_ISREG(about.st_mode) &&
-        whit_read_file(full, WHIT_PROJECT_FILE_BYTES, content, &ignored) == WHIT_OK && is_mixture(change, content);
+        whit_project_read(journal->project, change->path, content, &exists, &mode, &ignored) == WHIT_OK && exists &&
+        is_mixture(change, content);
 }
 
 static whit_status flush_file(const whit_turns *journal, const char *path, whit_error *error)
@@ -242,18 +243,17 @@ static whit_status is_side(const whit_turns *journal, const whit_change *change,
                            whit_error *error)
 {
     whit_buf content = {0};
-    bool exists, wanted = after ? change->is : change->was;
-    uint32_t mode;
-    uint64_t place = 0;
+    const bool wanted = after ? change->is : change->was;
+    whit_project_file file;
     size_t n = after ? change->after_bytes : change->before_bytes;
     const char *text = after ? change->after : change->before;
-    whit_status status = whit_project_read_at(journal->project, change->path, &content, &exists, &mode, &place, error);
-    if (status == WHIT_OK && change->place && change->place != place)
+    whit_status status = whit_project_read_file(journal->project, change->path, &content, &file, error);
+    if (status == WHIT_OK && change->place && change->place != file.place)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT,
                            "%s: leads to another place than when it was shown; nothing is written: look at it again",
                            change->path);
-    *same = status == WHIT_OK && exists == wanted &&
-        (!exists || (content.size_bytes == n && (!n || memcmp(content.data, text, n) == 0)));
+    *same = status == WHIT_OK && file.exists == wanted &&
+        (!wanted || (content.size_bytes == n && (!n || memcmp(content.data, text, n) == 0)));
     whit_buf_free(&content);
     return status;
 }

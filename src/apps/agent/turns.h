@@ -29,6 +29,7 @@ typedef struct whit_change {
     bool has_links;
     const char *before, *after;
     size_t before_bytes, after_bytes;
+    bool is_hidden; /* the file was not to be shown (whit_project_hides) when it was read */
     /* place of the file when the change was shown (whit_project_place), set by whit_light_mark(); 0: not known */
     uint64_t place;
     /* reasons why a person must be asked, set by whit_light_mark(); "": no reason */
