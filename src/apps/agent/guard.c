@@ -829,7 +829,7 @@ static bool is_setting_opened(const struct stat *opened, const char *name)
 {
     char folder[PATH_MAX], path[PATH_MAX];
     struct stat wanted;
-    return own_folder("XDG_CONFIG_HOME", ".config", folder) &&
+    return whit_guard_own_folder(WHIT_GUARD_OWN_CONFIG, folder) &&
         snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && stat(path, &wanted) == 0 &&
         is_same_file(opened, &wanted);
 }
