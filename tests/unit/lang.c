@@ -6,7 +6,9 @@
 #include "kernels/quat/quat.h"
 #include "lang/core/lang.h"
 #include "lang/jit/jit.h"
-#include "test.h"
+#include "test_folder.h"
+
+#include <locale.h>
 
 static whit_quat_kernels kernels;
 static char printed[8192];
@@ -473,6 +475,32 @@ static void test_session(void **state)
     }
 }
 
+/* Numbers have a point also if the host's locale has a comma. The locale is made by localedef, if that is here. */
+static void test_decimal_comma(void **state)
+{
+    whit_lang_options options = options_of(WHIT_LANG_WALK);
+    whit_lang *lang;
+    whit_error error;
+    int64_t value = 0;
+    char command[320];
+    assert_int_equal(make_folder(state), 0);
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s >/dev/null 2>&1", in_folder("de_DE"));
+    setenv("LOCPATH", test_folder, 1);
+    const bool is_there = system(command) >= 0 && setlocale(LC_NUMERIC, "de_DE") && strtod("1,5", NULL) > 1;
+    if (is_there) {
+        assert_ok(whit_lang_open(&options, &lang, &error), error);
+        assert_ok(LOAD("let x = int(1.5 * 4)"), error);
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_true(whit_lang_get_int(lang, "x", &value));
+        whit_lang_close(lang);
+    }
+    setlocale(LC_NUMERIC, "C");
+    unsetenv("LOCPATH");
+    remove_folder(state);
+    if (!is_there) skip();
+    assert_true(value == 6);
+}
+
 /* The host's vector is changed by programs alone, and only one variable can have it. */
 static void test_lent_vector(void **state)
 {
@@ -635,11 +663,11 @@ int main(void)
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &kernels, NULL) != WHIT_OK) return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_programs),    cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_session),
-        cmocka_unit_test(test_lent_vector), cmocka_unit_test(test_interrupted_assignment),
-        cmocka_unit_test(test_nothing_yet), cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_too_large),   cmocka_unit_test(test_long_operations),
-        cmocka_unit_test(test_closed_forms)};
+        cmocka_unit_test(test_programs),     cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_limits),       cmocka_unit_test(test_session),
+        cmocka_unit_test(test_lent_vector),  cmocka_unit_test(test_interrupted_assignment),
+        cmocka_unit_test(test_nothing_yet),  cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_too_large),    cmocka_unit_test(test_long_operations),
+        cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_decimal_comma)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

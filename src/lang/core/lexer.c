@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "lang/core/ast.h"
 
@@ -166,7 +167,7 @@ static whit_status read_number(lang_source *s, lang_token *token)
         char copy[304];
         memcpy(copy, t, n);
         copy[n] = 0;
-        token->f = strtod(copy, NULL);
+        if (!whit_parse_f64(copy, &token->f)) token->f = HUGE_VAL; /* too large for a double */
     }
     s->at += n;
     return WHIT_OK;
