@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/json.h"
 #include "base/system.h"
 #include "base/threads.h"
 #include "cli/flags.h"
@@ -459,17 +462,18 @@ void cli_want_all_logits(whit_session_options *options, size_t n_vocab)
     options->n_logits = options->n_batch_tokens;
 }
 
-/* Parses a token id and its bias, "15043+1.5" or "15043-1"; returns false if the text is malformed. */
+/* Parses a token id and its bias, "15043+1.5", "15043-1" or "15043-inf"; returns false if the text is malformed. */
 static bool parse_bias(const char *text, int32_t *id, float *bias)
 {
     char *end;
+    double value = -INFINITY;
     errno = 0;
     long number = strtol(text, &end, 10);
-    if (end == text || errno || number < 0 || number > INT32_MAX || (*end != '+' && *end != '-')) return false;
-    const char *value = end;
+    if (!isdigit((unsigned char)*text) || errno || number > INT32_MAX || (*end != '+' && *end != '-')) return false;
+    if (strcmp(end, "-inf") != 0 && !whit_parse_f64(end, &value)) return false;
     *id = (int32_t)number;
-    *bias = strtof(value, &end);
-    return end != value && !*end;
+    *bias = (float)value;
+    return true;
 }
 
 /* Returns the value that the model's metadata advises under this key, if it is in [low, high]; otherwise `fallback`. */

@@ -40,6 +40,10 @@ for number in ' 1' '0x1' 'inf' 'nan' '1e99' '1,5' ''; do # numbers are decimal, 
 done
 expect 2 whit run -n ' 3'
 one_line "-n"
+for bias in ' 5+1' '+5+1' 5+0x1 5+inf2 5+nan 5+ '5+ 1'; do
+    expect 2 whit run --logit-bias "$bias"
+    one_line "--logit-bias takes ID+BIAS or ID-BIAS"
+done
 expect 2 whit rum
 one_line "rum" "whit help"
 expect 2 whit doctor --jsno

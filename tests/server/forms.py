@@ -111,6 +111,9 @@ def test_biases(server):
     first = best()
     forbidden = best(logit_bias=[[first, False]])
     check(forbidden != first == best(logit_bias=[[first, 2.5]]) == best(logit_bias=[]), first, forbidden)
+    # a key with a blank before its digits is a text, such as a word's token, and no id
+    server.post("/completion", {**body, "logit_bias": {"999999": 1}}, 400)
+    server.post("/completion", {**body, "logit_bias": {" 999999": 1}})
     check(best(logit_bias=[[first, -100], [forbidden, False]]) == best(logit_bias={str(first): -100, str(forbidden): False}),
           "a list is not what an object is")
     for wrong in ([[first]], [first, 1], [[first, True]], [["", 1]], [[first, 101]], [[-1, 1]], 5, "x"):

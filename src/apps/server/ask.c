@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Converts requests for generated text from JSON to jobs for the engine. */
+#include <ctype.h>
 #include <math.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -161,7 +162,7 @@ static bool read_biases(const whit_api *api, const json_t *body, whit_job *job, 
     {
         char *end;
         long id = strtol(key, &end, 10);
-        bool is_id = !*end && end != key;
+        bool is_id = !*end && end != key && !isspace((unsigned char)*key); /* " 5" is a text */
         if (!(is_id ? add_bias(job, n_vocab, id, value, reply) : add_text_bias(api, job, key, value, reply)))
             return false;
     }
