@@ -26,8 +26,12 @@ for line in sys.stdin:
         print("{broken", flush=True); print("[1]", flush=True); print("", flush=True)
         say({"jsonrpc": "2.0", "id": 999, "result": {}}); say({"jsonrpc": "2.0", "method": "log", "params": {}})
         say({"jsonrpc": "2.0", "id": "p", "method": "ping"}); way = "good"
+    if way == "late" and m["method"] == "notifications/cancelled" and m["params"]["requestId"] == asked: open("told", "w")
     if "id" not in m or m["id"] == "p": continue
     if len(sys.argv) > 2 and m["method"] == "tools/call": open(sys.argv[2], "w")
+    if way == "late" and m["method"] == "tools/call":
+        asked = m["id"]
+        continue
     if m["method"] == "initialize": r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
     elif m["method"] == "tools/list":
         good = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}
@@ -203,6 +207,24 @@ a.say_yes = False
 named = [{"name": "s", "command": sys.executable, "args": [os.path.abspath("p/tools/s.py")], "env": []}]
 a.task(a.result("session/new", cwd=os.path.abspath("p"), mcpServers=named)["sessionId"], "Write.")
 wanted(len(a.asked) == 1 and "an MCP server" in a.asked[0]["toolCall"]["title"] and not os.path.exists("p/tools/s.py"), f"a server of the editor: {a.asked}")
+a.end()
+
+# ---- a task that is cancelled during a call: the server is told, which would go on with it for an editor's next task
+project({"s": server("late", allow="green")})
+config = json.load(open("config/whit/agent.json"))
+config["mcp"]["s"]["command"].append(os.path.abspath("p/called"))
+config["mcp"]["s"]["folder"] = "project"
+json.dump(config, open("config/whit/agent.json", "w"))
+a = acp.Editor(WHIT, environment(), [message(None, [("mcp__s__add", {"a": 1})]), END])
+session = a.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"]
+a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
+for file in ("p/called", "p/told"):
+    end = time.time() + 60
+    while not os.path.exists(file) and time.time() < end:
+        time.sleep(0.01)
+    if file == "p/called":
+        a.send({"method": "session/cancel", "params": {"sessionId": session}})
+wanted(a.answer()["result"] == {"stopReason": "cancelled"} and os.path.exists("p/told"), "a call that is cancelled")
 a.end()
 
 # ---- a tool is its server's: a name that could be another server's tool is refused, and a second tool of a name left out

@@ -349,6 +349,11 @@ void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whi
     json_t *reply = s ? whit_rpc_converse(&s->rpc, "tools/call",
                                           json_pack("{s:s, s:O}", "name", own, "arguments", arguments), CALL_MS)
                       : NULL;
+    /* the person has cancelled the task, or the answer is late: the server is told to stop */
+    if (s && !reply)
+        (void)whit_rpc_notify(
+            &s->rpc, "notifications/cancelled",
+            json_pack("{s:I, s:s}", "requestId", (json_int_t)s->rpc.next_id, "reason", "nobody waits for the result"));
     if (reply)
         whit_mcp_read_result(reply, result);
     else
