@@ -76,6 +76,14 @@ for variable, form in (("WHIT_PORT", "{}"), ("OLLAMA_HOST", "127.0.0.1:{}"), ("O
     wanted(f"the model is first at http://127.0.0.1:{port}/v1" in done.stderr and "--model NAME" in done.stderr, f"{variable}: {done.stderr}")
     wanted(endpoint.requests[0]["model"] == "first" and endpoint.requests[0]["messages"][-1]["content"] == "fix the bug", "the task")
     endpoint.server.shutdown()
+# The name of a model is text of the server: it makes no lines and colours of its own.
+project()
+endpoint = Endpoint([END])
+endpoint.models = ["\x1b[2Ja\nwhit: agreed\u202e"]
+done = subprocess.run([WHIT, "agent", "-p", "x", "--project", "p"], env=dict(environment(), WHIT_PORT=str(endpoint.server.server_port)),
+                      capture_output=True, text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+wanted("the model is <U+001B>[2Ja<U+000A>whit: agreed<U+202E> at" in done.stderr, f"a model's name: {done.stderr}")
+endpoint.server.shutdown()
 # The person's key goes to the person's own server alone; another user's server is not asked.
 if os.getuid() == 0 and os.path.exists("/proc/net/tcp"):
     for uid, status, key in ((0, 0, "Bearer sk-mine"), (123, 0, None), (54321, 2, None)):

@@ -4,6 +4,7 @@
 #include "agent/guard.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/plain.h"
 #include "endpoint/endpoint.h"
 
 #include <jansson.h>
@@ -103,7 +104,9 @@ static bool ask_server(const char *address, const char *wanted, whit_found_serve
     whit_buf_free(&body);
     if (list && name) {
         const size_t n_url = (size_t)snprintf(url, sizeof url, "http://%s/v1", address) + 1;
-        whit_buf_printf(&found->notes, "the model is %s at %s%s\n", name, url,
+        whit_buf_append_str(&found->notes, "the model is ");
+        (void)whit_plain_show(name, strlen(name), WHIT_PLAIN_NAME, &found->notes);
+        whit_buf_printf(&found->notes, " at %s%s\n", url,
                         wanted || n < 2 ? "" : " (--model NAME chooses another of its models, /model lists them)");
         ok = whit_buf_append(&found->texts, url, n_url) && whit_buf_append(&found->texts, name, strlen(name) + 1);
         found->url = whit_chars(&found->texts);
