@@ -10,9 +10,9 @@
 
 #define WHIT_PROJECT_FILE_BYTES ((size_t)256 << 20) /* maximum size of a file that is read */
 
-/* Returns whether a file must not be shown to a model or a command: whit_guard_is_hidden(), or a link with a secret name
- * leads to it. `path` is its path as it was given, `real` the absolute one without links; `opened` describes the file if
- * it is open; else NULL. */
+/* Returns whether a file must not be shown to a model or a command: whit_guard_is_hidden(), or a link with a secret
+ * name leads to it. `path` is its path as it was given, `real` the absolute one without links; `opened` describes the
+ * file if it is open; else NULL. */
 struct stat;
 bool whit_project_hides(const char *project, const char *path, const char *real, const struct stat *opened);
 
