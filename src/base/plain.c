@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/plain.h"
 
+#include "base/lookalike.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
@@ -195,6 +196,7 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
         n_over = is_drawn_over(code) ? n_over + 1 : 0;
         bool marked = code == WHIT_UTF8_INVALID || is_mark || is_line || (is_control(code) && !is_end) ||
             whit_plain_is_hidden(code) || is_other_blank(code) || n_over > OVER_MAX ||
+            (code >= 0x80 && code != WHIT_UTF8_INVALID && whit_lookalike_at(text, n, i, code)) ||
             (is_blank && !is_sign && !is_seen);
         if (!marked) continue;
         whit_buf_append(out, text + shown, i - shown);

@@ -48,10 +48,10 @@ typedef enum whit_plain_kept {
 } whit_plain_kept;
 
 /* Appends `text` as a person must see it before agreeing to it. Controls, hidden and private-use characters, blanks
- * outside ASCII, and combining marks after four others are replaced by marks such as <U+202E>, bytes that are not UTF-8
- * by marks such as <0xE9>. So are blanks that a reader does not see: those at the end of a line, and runs of more than
- * 64 columns. A '<' that begins such a mark in the text itself becomes <U+003C>, so that different texts are always
- * shown differently. The result is false if memory runs out. */
+ * outside ASCII, letters that look like Latin ones (lookalike.h), and combining marks after four others are replaced by
+ * marks such as <U+202E>, bytes that are not UTF-8 by marks such as <0xE9>. So are blanks that a reader does not see:
+ * those at the end of a line, and runs of more than 64 columns. A '<' that begins such a mark in the text itself
+ * becomes <U+003C>, so that different texts are always shown differently. The result is false if memory runs out. */
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out);
 /* Appends `text` for a terminal, with each tab replaced by blanks up to the next multiple of eight columns: a tab in
  * the terminal's last column moves nothing, so that the words around it would be shown as one. The result is false if

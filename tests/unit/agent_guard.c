@@ -326,6 +326,22 @@ static void hidden_characters_are_found(void **state)
         if (cases[i].is_hidden != (reason && strstr(reason, "invisible")))
             fail_msg("case %zu: %s", i, reason ? reason : "");
     }
+    static const struct {
+        const char *path, *after;
+        bool is_alike;
+    } letters[] = {{"a.txt",
+                    "is_\xD0\xB0"
+                    "dmin()\n",
+                    true},
+                   {"m\xD0\xB0in.c", "x\n", true},
+                   {"a.txt", "\xD0\xB6\xD0\xB0 a\n", false}};
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
+        const whit_change change = {
+            .path = letters[i].path, .is = true, .after = letters[i].after, .after_bytes = strlen(letters[i].after)};
+        const char *reason = whit_light_red("/", NULL, &change, room);
+        if (letters[i].is_alike != (reason && strstr(reason, "look like Latin")))
+            fail_msg("letters %zu: %s", i, reason ? reason : "");
+    }
 }
 
 /* Changes of a .gitignore that hide files which checks see now must be found. */

@@ -147,6 +147,15 @@ static void shown_texts_differ(void **state)
         {"a \r\n \n  ", 8, WHIT_PLAIN_ENDS, "a<U+0020>\r\n<U+0020>\n<U+0020><U+0020>"},
         {" \n  \n+\n+ \n- a\n", 14, WHIT_PLAIN_SIGNED, " \n <U+0020>\n+\n+<U+0020>\n- a\n"},
         {"a  ", 3, WHIT_PLAIN_NAME, "a<U+0020><U+0020>"},
+        /* letters that look like Latin ones: Cyrillic a and o in a word with Latin letters and alone, Greek Omicron,
+         * a wide letter; not in words of their own language, nor a letter of another look */
+        {"is_\xD0\xB0"
+         "dmin \xD0\xBF\xD0\xB0",
+         14, WHIT_PLAIN_LINES, "is_<U+0430>dmin \xD0\xBF\xD0\xB0"},
+        {"\xD0\xBE=1\n\xD0\xB6 \xD0\xBE", 10, WHIT_PLAIN_LINES, "<U+043E>=1\n\xD0\xB6 \xD0\xBE"},
+        {"L\xCE\x9FG \xCE\x9F\xCE\xB4 \xCE\x94x\xEF\xBD\x81", 16, WHIT_PLAIN_NAME,
+         "L<U+039F>G \xCE\x9F\xCE\xB4 \xCE\x94x<U+FF41>"},
+        {"caf\xC3\xA9 \xCE\xBCs PDF\xD1\x8B", 15, WHIT_PLAIN_LINES, "caf\xC3\xA9 \xCE\xBCs PDF\xD1\x8B"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         whit_buf out = {0};

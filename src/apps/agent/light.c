@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/items.h"
+#include "base/lookalike.h"
 #include "base/phrase.h"
 #include "base/plain.h"
 #include "code/diff.h"
@@ -53,10 +54,14 @@ static bool has_controls(const char *line, size_t n)
     return false;
 }
 
-/* Returns whether a changed or added line contains control characters (has_controls), or characters that are invisible
- * or change the order of display. A byte order mark at the beginning of the file is allowed. Returns true if memory
- * runs out. */
-static bool adds_hidden(const whit_change *c)
+static bool is_hidden(const char *line, size_t n)
+{
+    return whit_plain_has_hidden(line, n) || has_controls(line, n);
+}
+
+/* Returns whether is_one() is true of a changed or added line, without a byte order mark at the beginning of the file,
+ * which is allowed. Returns true if memory runs out. */
+static bool adds_line(const whit_change *c, bool (*is_one)(const char *line, size_t n))
 {
     whit_buf runs = {0};
     const char *before = c->was && c->before_bytes ? c->before : "";
@@ -69,9 +74,7 @@ static bool adds_hidden(const whit_change *c)
             const char *end = memchr(after + at, '\n', n_after - at);
             size_t next = end ? (size_t)(end - after) + 1 : n_after;
             bool has_mark = !at && n_after >= 3 && memcmp(after, "\xEF\xBB\xBF", 3) == 0;
-            if (line >= run[i].new_line)
-                found = whit_plain_has_hidden(after + at + 3 * has_mark, next - at - 3 * has_mark) ||
-                    has_controls(after + at, next - at);
+            if (line >= run[i].new_line) found = is_one(after + at + 3 * has_mark, next - at - 3 * has_mark);
             at = next;
         }
     whit_buf_free(&runs);
@@ -167,7 +170,11 @@ static void red_by_text(const char *project, const whit_changes *set, const whit
 {
     char review[WHIT_REASON_BYTES];
     if (takes_key(change)) join_reason(room, "it takes a key, or a part of one, out of a file");
-    if (adds_hidden(change)) join_reason(room, "it adds characters that are invisible or change the order of others");
+    if (adds_line(change, is_hidden))
+        join_reason(room, "it adds characters that are invisible or change the order of others");
+    if (adds_line(change, whit_lookalike_is_in) ||
+        (!change->was && whit_lookalike_is_in(change->path, strlen(change->path))))
+        join_reason(room, "it adds letters that look like Latin ones and are others");
     const whit_review_project place = {project, set};
     join_reason(room, whit_review_code(change, &place, review));
 }
