@@ -13,7 +13,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define N_ITEMS 200000
 /* nanoseconds without a key after which a key answers a question; an earlier one was probably typed before the person
@@ -407,7 +406,7 @@ static void answer_letter(ed *e, uint32_t letter)
             else /* asks about the file as it is now */
                 ed_save(e, doc, false);
             if (e->quitting && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
-        } else if (letter == 'r' && access(doc->buffer->path, F_OK) == 0) {
+        } else if (letter == 'r' && whit_path_exists(doc->buffer->path)) {
             ed_prompt_close(e);
             if (ed_read_again(e)) ed_say(e, "the file was read again");
         }
