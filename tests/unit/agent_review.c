@@ -16,6 +16,8 @@ static const struct {
     {"tests/a.c", TEST_A, "void test_a(void)\n{\n    return;\n    assert(f() == 1);\n    assert(g() == 2);\n}\n",
      "test"},
     {"tests/a.c", TEST_A, "#if 0\n" TEST_A "#endif\n", "switch tests off"},
+    {"selftests/a.c", TEST_A, "void test_a(void)\n{\n}\n", "test"},
+    {"t/basic.t", "use Test::More;\nis(f(2), 4);\n", "use Test::More;\npass();\n", "test"},
     {"tests/a.c", TEST_A, "#undef assert\n#define assert(x)\n" TEST_A, "switch tests off"},
     {"tests/a.c", TEST_A, TEST_A "void test_b(void)\n{\n    assert(h() == 3);\n}\n", NULL},
     {"src/a_test.go", "func TestA(t *testing.T) {\n\tif f() != 1 {\n\t\tt.Fatal()\n\t}\n}\n",

@@ -638,12 +638,14 @@ static bool word_is(const char *word, size_t n, const char *wanted)
     return strlen(wanted) == n && strncasecmp(word, wanted, n) == 0;
 }
 
-/* Returns whether the path contains a word such as "test" or "spec". Words end at capitals and at characters that are
- * not letters. */
+/* Returns whether the path contains a word such as "test" or "spec", or ends as the tests of Perl do. Words end at
+ * capitals and at characters that are not letters. */
 static bool is_test(const char *path)
 {
-    static const char *const words[] = {"test",      "tests", "testing", "unittest",
-                                        "unittests", "spec",  "specs",   "testcase"};
+    static const char *const words[] = {"test",  "tests",    "testing",  "unittest",  "unittests", "spec",
+                                        "specs", "testcase", "selftest", "selftests", "smoketest", "smoketests"};
+    const size_t n_path = strlen(path);
+    if (n_path > 2 && strcasecmp(path + n_path - 2, ".t") == 0) return true;
     for (size_t i = 0; path[i];) {
         size_t n = 0;
         if (!isalpha((uint8_t)path[i])) {
