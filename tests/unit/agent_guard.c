@@ -189,6 +189,26 @@ static void hide_divided_keys(void)
                 fail_msg("form %zu of a key is shown: %s", i, whit_chars(&text));
             whit_buf_free(&text);
         }
+    /* a key that is encoded in base64 once more, in a line and divided into lines */
+    static const char encoded[] =
+        "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1JSUV2UUlCQURBTkJna3Foa2lHOXcwQkFRRUZBQVNDQktjd2dnU2"
+        "pBZ0VBQW9JQkFRQzdWSlRVdDlVczhjS2oKTUlJRXZRSUJBREFOQmdrcWhraUc5dzBCQVFFRkFBU0NCS2N3Z2dTakFn"
+        "RUFBb0lCQVFDN1ZKVFV0OVVzOGNLagotLS0tLUVORCBQUklWQVRFIEtFWS0tLS0tCg==";
+    for (int is_divided = 0; is_divided < 2; is_divided++) {
+        whit_buf text = {0};
+        whit_buf_append_str(&text, "client-key-data: ");
+        for (size_t i = 0; i < sizeof encoded - 1; i++) {
+            whit_buf_append(&text, encoded + i, 1);
+            if (is_divided && i % 76 == 75) whit_buf_append_str(&text, "\n    ");
+        }
+        whit_buf_append_str(&text, "\nname: x\n");
+        whit_guard_hide_keys(&text);
+        assert_true(whit_buf_append(&text, "", 1));
+        if (strstr(whit_chars(&text), "LS0tLS1C") || strstr(whit_chars(&text), "TUlJ") ||
+            !strstr(whit_chars(&text), "\nname: x"))
+            fail_msg("an encoded key is shown: %s", whit_chars(&text));
+        whit_buf_free(&text);
+    }
     static const char *const coloured[] = {"a \033[01;31m\033[Kghp_\033[m\033[K0123456789abcdefABCDEF0123456789abcd b",
                                            "a ghp_0123456789abc\033]8;;x\033\\defABCDEF0123456789abcd b",
                                            "a ghp_0123456789abcdef\033(BABCDEF0123456789abcd\033[0m b"};
@@ -251,6 +271,8 @@ static void keys_are_found_by_their_form(void **state)
         "if (strstr(line, \"-----BEGIN RSA PRIVATE KEY-----\")) return 1;\nint more_of_the_program;",
         "#define BEGIN \"-----BEGIN PRIVATE KEY-----\"\n#define END \"-----END PRIVATE KEY-----\"\n"
         "static bool convertThePrivateKeyToAnotherForm(const char *fromThisFileOfTheProject);",
+        "data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUV2UUlCQURBTkJna3Foa2lHOXcwQkFRRUZBQVND"
+        "Qktjd2dnU2pBZ0VBQW9JQkFRQzdWSlRVdDlVczhjS2oK",
         "-----BEGIN CERTIFICATE-----\n" LINE "-----END CERTIFICATE-----\n",
         "-----BEGIN PUBLIC KEY-----\n" LINE,
         "sk-learn and npm_config_registry, ghp_ and AKIA",

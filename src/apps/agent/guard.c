@@ -450,6 +450,44 @@ static size_t private_key_bytes(const char *text, size_t n)
     return last;
 }
 
+/* Returns the value of a digit of base64, or -1. */
+static int base64_value(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = c ? strchr(digits, c) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+/* Returns the length of a private key in PEM at the beginning of a text if the whole key is encoded in base64 again, as
+ * in the files of Kubernetes ("client-key-data"). Returns 0 if there is no such key. */
+static size_t encoded_key_bytes(const char *text, size_t n)
+{
+    static const char begin[] = "LS0tLS1CRUdJTi"; /* "-----BEGIN" */
+    enum { HEAD_CHARS = 80 };
+    char head[HEAD_CHARS];
+    size_t n_head = 0, at = 0, end = 0;
+    uint32_t bits = 0;
+    if (n < sizeof begin || memcmp(text, begin, sizeof begin - 1) != 0) return 0;
+    for (size_t i = 0, n_chars = 0; i < n && n_chars < HEAD_CHARS; i++) {
+        const int value = base64_value(text[i]);
+        if (value < 0 && !isspace((uint8_t)text[i])) break;
+        if (value < 0) continue;
+        bits = bits << 6 | (uint32_t)value;
+        if (++n_chars % 4 == 0)
+            for (int k = 16; k >= 0; k -= 8) head[n_head++] = (char)(bits >> k & 0xFF);
+    }
+    if (!memmem(head, n_head, "PRIVATE KEY", 11)) return 0;
+    while (at < n && (is_key_char(text[at]) || isspace((uint8_t)text[at]) || is_line_edge(text, n, at))) {
+        const size_t first = at;
+        while (at < n && is_key_char(text[at])) at++;
+        /* a word that follows the key: only the last line of a key is so short, and ends the text */
+        if (at > first && end && at - first < RUN_LINE && at < n) break;
+        if (at > first) end = at;
+        if (at == first) at += text[at] == '\\' ? 2 : 1;
+    }
+    return end;
+}
+
 /* Returns whether a token may begin at text[at]: not within a word, but directly after an escape sequence that ends in
  * a letter or digit: "\n" and "\u003d" in JSON, "%3D" in URLs, terminal colours (ESC [ 3 2 m). */
 static bool begins_word(const char *text, size_t at)
@@ -540,11 +578,13 @@ static size_t end_of_known(const char *text, size_t n, size_t first, size_t end)
 /* Returns the length of the private key or token of a published form at text[at], or 0. */
 static size_t form_bytes(const char *text, size_t n, size_t at)
 {
-    static const char starts[256] = {
-        ['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1, ['w'] = 1, ['y'] = 1, ['G'] = 1,
-        ['n'] = 1, ['p'] = 1, ['h'] = 1, ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1, ['C'] = 1, ['o'] = 1, ['N'] = 1};
+    static const char starts[256] = {['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1,
+                                     ['w'] = 1, ['y'] = 1, ['G'] = 1, ['n'] = 1, ['L'] = 1, ['p'] = 1, ['h'] = 1,
+                                     ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1, ['C'] = 1, ['o'] = 1, ['N'] = 1};
     if (!starts[(uint8_t)text[at]]) return 0;
-    const size_t found = text[at] == '-' || text[at] == 'P' ? private_key_bytes(text + at, n - at) : 0;
+    size_t found = 0;
+    if (text[at] == '-' || text[at] == 'P') found = private_key_bytes(text + at, n - at);
+    if (text[at] == 'L') found = encoded_key_bytes(text + at, n - at);
     return found || !begins_word(text, at) ? found : token_bytes(text + at, n - at);
 }
 
@@ -631,7 +671,7 @@ bool whit_guard_has_key(const char *text, size_t n)
 void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;
-    whit_hash_begin(&hash, "agent-guard-2");
+    whit_hash_begin(&hash, "agent-guard-3");
     for (size_t i = 0; i < COUNT(forms); i++) {
         whit_hash_add(&hash, forms[i].begin, strlen(forms[i].begin) + 1);
         whit_hash_add_u64(&hash, forms[i].n_least);
