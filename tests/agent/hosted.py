@@ -99,7 +99,7 @@ open("p/.env", "w").write(SECRET)
 os.symlink(".env", "p/plain.txt")
 here = "file://" + os.path.abspath("p")
 embedded = [(f"{here}/{name}", SECRET) for name in (".env", ".e%6Ev", ".env#L1:2", "plain.txt", "../home/.ssh/id_rsa", "x" * 5000)]
-embedded += [("zed:///agent/file?path=/home/u/.ssh/id_rsa", SECRET), (f"{here}/k.py", TOKEN)]
+embedded += [("zed:///agent/file?path=/srv/u/.ssh/id_rsa", SECRET), (f"{here}/k.py", TOKEN)]
 a = editor([message("Seen.")] * len(embedded) + [message("Seen.")])
 session = begin(a)
 for uri, text in embedded:
