@@ -41,6 +41,8 @@ SCRIPTS = {
     "ask": [message(None, [("ask", {"question": "Which one?"})]), streamed("As you say.")],
     "red": [message(None, [("write", {"path": ".github/ci.yml", "content": "on: push\n"})]), streamed("Then not.")],
     "unsaved": [message(None, [("read", {"path": "a.c"})]), patch, streamed("Done in the buffer.")],
+    "delete": [message(None, [("patch_file", {"patch": "*** Begin Patch\n*** Delete File: a.c\n*** End Patch\n"})]),
+               streamed("It is still open.")],
     "rewrite": [streamed("```c\nint one = 11;\n```")],
     "explain": [streamed("It sets one to 1.")],
     "ghost": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {}) for t in ("n a + b;", "n\n\tand this;")],

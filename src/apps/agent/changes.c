@@ -99,6 +99,12 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
     if (status == WHIT_OK && there && file->action == WHIT_PATCH_ADD && now_bytes)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch creates this file, but it exists already", path);
+    /* The editor would empty the text and keep the file, which is not what is shown. */
+    if (status == WHIT_OK && change.open && !change.is)
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: is open in the editor and not saved, so it cannot be deleted: the person can save or "
+                           "close it",
+                           path);
     /* A unified diff lists the deleted lines and is checked against the file; "*** Delete File" has no hunks to
      * check. */
     if (status == WHIT_OK && (change.is || file->n_hunks))
