@@ -112,13 +112,25 @@ static bool name_pasted(const char *line, whit_buf *reason)
     return whit_tool_reason(reason, "this line may have been pasted: ", line);
 }
 
-/* Returns whether a line of shell may be run. */
-static bool may_run(bool is_typed, const char *line)
+/* Asks whether a line that may have been pasted should run. */
+static bool may_run(const char *line)
 {
     whit_buf reason = {0};
-    const bool is_agreed = is_typed || (name_pasted(line, &reason) && whit_light_agreed(whit_chars(&reason), 0, NULL));
+    const bool is_shown = name_pasted(line, &reason);
+    const bool is_agreed = is_shown && whit_light_agreed(whit_chars(&reason), 0, NULL);
+    if (!is_shown)
+        cli_note("a line of %zu bytes may have been pasted and is too long to be asked about, so it does not run",
+                 strlen(line));
     whit_buf_free(&reason);
     return is_agreed;
+}
+
+/* Returns whether a line at a terminal may belong to a pasted text that nobody has read: it had arrived before its
+ * prompt or, for a line of shell, there is no line editor, which tells a paste from typing. */
+static bool is_doubtful(const cli_input *input, const char *line)
+{
+    return *line && cli_input_is_terminal(input) &&
+        (cli_input_is_early(input) || (*line == '!' && !cli_input_is_typed(input)));
 }
 
 /* Runs a line of shell in the project, without a sandbox, because the user has typed it. */
@@ -377,23 +389,27 @@ static const char *const *command_words(void)
     return words;
 }
 
-/* Runs a typed line: a command, "!" and a line of shell, or a task. is_person: the line was typed at a terminal; other
- * input may contain text that nobody has read, so it cannot run lines of shell. is_typed: cli_input_is_typed(). *over:
- * the line was a command that ends the program. */
-static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool is_typed, bool *over)
+/* Runs a typed line: a command, "!" and a line of shell, or a task. Only a line that was typed at a terminal may run
+ * shell, because other input may contain text that nobody has read. A line that may have been pasted is asked about,
+ * /undo and /redo with their difference. *over: the line was a command that ends the program. */
+static int run_typed(struct cli_tasks *t, char *line, const cli_input *input, bool *over)
 {
+    const bool is_person = cli_input_is_terminal(input);
     size_t n_name = strcspn(line, " \t"), i = 0;
     const char *argument = line + n_name + strspn(line + n_name, " \t");
     while (i < N_COMMANDS && !(strlen(commands[i].name) == n_name && strncmp(commands[i].name, line, n_name) == 0)) i++;
-    if (i < N_COMMANDS && (commands[i].run || !*argument)) {
-        t->pasted = is_person && !is_typed ? line : NULL;
+    const bool is_command = i < N_COMMANDS && (commands[i].run || !*argument);
+    const bool turns_back = is_command && (commands[i].run == do_undo || commands[i].run == do_redo);
+    if (is_doubtful(input, line) && !turns_back && !may_run(line)) return CLI_OK;
+    if (is_command) {
+        t->pasted = is_person && !cli_input_is_typed(input) ? line : NULL;
         *over = !commands[i].run;
         return *over ? CLI_OK : commands[i].run(t, argument);
     }
     if (*line == '!' && !is_person)
         return cli_fail(t->call, CLI_USAGE,
                         "!COMMAND works at a terminal only: other input gives tasks and runs no commands");
-    if (*line == '!') return may_run(is_typed, line) ? run_line(t, line + 1) : CLI_OK;
+    if (*line == '!') return run_line(t, line + 1);
     if (*line == '/') {
         char hint[120];
         line[n_name] = 0;
@@ -434,7 +450,7 @@ int cli_tasks_type(struct cli_tasks *t)
         if (got != CLI_LINE_READ) break;
         while (n && strchr(" \t\r", line[n - 1])) n--;
         char *text = strndup(line, n);
-        if (text) status = run_typed(t, text, is_person, cli_input_is_typed(input), &over);
+        if (text) status = run_typed(t, text, input, &over);
         free(text);
         cli_flush(t->call);
         if (is_person && *cli_cancelled() && cli_take_interrupt()) continue;

@@ -31,7 +31,7 @@ enum { LOCK_MS = 2000, LOCK_PAUSE_MS = 10, OPENINGS_MAX = 100 };
 
 struct cli_input {
     cli_reader reader; /* reads lines if there is no line editor */
-    bool terminal, is_typed;
+    bool terminal, is_typed, is_early;
     char *history_path; /* NULL: no history file is used */
     const char *prompt;
     const char *const *words; /* words that Tab completes; NULL: none */
@@ -46,6 +46,11 @@ struct cli_input {
 bool cli_input_is_typed(const cli_input *input)
 {
     return input->is_typed;
+}
+
+bool cli_input_is_early(const cli_input *input)
+{
+    return input->is_early;
 }
 
 bool cli_input_is_terminal(const cli_input *input)
@@ -322,7 +327,7 @@ static cli_line edit_line(cli_input *input, const char **line, size_t *n_bytes)
     int n = 0;
     el_resize(input->editor);
     cli_signals_restore(input->has_before ? &input->before : NULL);
-    input->is_typed = !whit_typed_waits(STDIN_FILENO);
+    input->is_typed = !input->is_early;
     say_to_terminal(PASTE_ON);
     *line = el_gets(input->editor, &n);
     say_to_terminal(PASTE_OFF);
@@ -379,6 +384,7 @@ void cli_input_close(cli_input *input)
 cli_line cli_input_next(cli_input *input, const char *prompt, const char **line, size_t *n_bytes)
 {
     input->prompt = prompt;
+    input->is_early = input->terminal && whit_typed_waits(STDIN_FILENO);
 #if WHIT_HAVE_EDIT
     if (input->history) return edit_line(input, line, n_bytes);
 #endif

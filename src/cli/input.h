@@ -33,6 +33,9 @@ cli_line cli_input_next(cli_input *input, const char *prompt, const char **line,
  * false if it had arrived earlier, or if there is no line editor, which tells a paste from typing: such a line may be
  * one of a pasted text that nobody has read. */
 bool cli_input_is_typed(const cli_input *input);
+/* Returns whether the line of the last call, or a line before it, had arrived at the terminal before its prompt: it may
+ * be a line of a text that was pasted at an earlier prompt or question. */
+bool cli_input_is_early(const cli_input *input);
 /* Returns whether stdin is a terminal, so that the user can retry after a mistake. */
 bool cli_input_is_terminal(const cli_input *input);
 

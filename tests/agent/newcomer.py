@@ -278,13 +278,23 @@ wanted("(exit status 3), which printed:\n```\nran ?[2J?? on\n```\n" in asked[0],
 wanted("int a;" in asked[1] and "xxx" in asked[1] and len(asked[1]) < 20000, f"a long output: {len(asked[1])}")
 # A line of a pasted text is asked about: one that came while a task ran, and one where no line editor tells a paste.
 busy = (503, b"", {"Retry-After": "1"})
-for answer, keys, terminal in (("n", [("agent>", "wait\n"), ("trying again", "see\n!touch ran\nend\n")], "xterm"), ("n", [("agent>", "see\n!touch ran\nend\n")], "dumb"),
+for answer, keys, terminal in (("n", [("agent>", "wait\n"), ("trying again", "!touch ran\nend\n")], "xterm"), ("n", [("agent>", "see\n!touch ran\nend\n")], "dumb"),
                                ("y", [("agent>", "!touch ran\nend\n")], "dumb")):
     project()
     answers = [busy, END, END] if terminal == "xterm" else [END, END]
     status, seen, e = at(answers, [*keys, ("!touch ran. Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM=terminal)
     wanted(os.path.exists("p/ran") == (answer == "y") and "may have been pasted" in seen and "end\n" not in [r["messages"][-1]["content"] for r in e.requests],
            f"a pasted command ({terminal}): {seen}")
+# So is a task, and every other line, of a text that was pasted at a question or while a task ran: its first line answers.
+for answer, terminal in (("n", "xterm"), ("n", "dumb"), ("y", "xterm")):
+    project()
+    status, seen, e = at([write("int b;\n"), END, END], [("agent>", "one\n"), ("[y/N", "y\nsecond task\n/plan third\nfourth\n"),
+                                                        ("second task. Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM=terminal)
+    tasks = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "user"]
+    wanted(status == 0 and read() == "int b;\n" and tasks == ["one"] + ["second task"] * (answer == "y"), f"a pasted task ({terminal}): {tasks} {seen}")
+project()
+status, seen, e = at([busy, END, END], [("agent>", "wait\n"), ("trying again", "x" * 5000 + "\n"), ("too long to be asked about", ""), ("agent>", "/bye\n")])
+wanted(status == 0 and len(e.requests) == 2, f"a pasted line that is too long: {seen}")
 project()
 status, seen, e = at([message(None, [("write", {"path": "src/a.c", "content": "int b;\n"})]), END, END],
                      [("agent>", "write\n"), ("[y/N", "y\n"), ("agent>", "see\n/undo\nend\n"), ("/undo. Do it? [y/N", "n\n"), ("agent>", "/bye\n")], TERM="dumb")

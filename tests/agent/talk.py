@@ -114,7 +114,7 @@ wanted(len(e.requests) == 3 and [m["role"] for m in e.requests[1]["messages"]] =
 wanted("undo of turn 1" in done.stdout and "is not a command" in done.stderr, f"commands: {done.stdout} {done.stderr}")
 e = Endpoint([streamed("A streamed answer.", n=4), streamed("Another.")])
 status, seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
-                           [("agent>", "hello\n"), ("streamed answer.", "more\n"), ("Another.", "/bye\n")], environment())
+                           [("agent>", "hello\n"), ("streamed answer.", ""), ("agent>", "more\n"), ("Another.", ""), ("agent>", "/bye\n")], environment())
 wanted(status == 0 and len(e.requests) == 2, f"at a terminal: {seen}")
 # The line that the person ran goes with the next task, without a key in it.
 TOKEN = "ghp_" + 6 * "aB3456"
