@@ -233,8 +233,8 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
         cli_chat_tool_run(&chat->tools, call, result);
         return true;
     }
-    /* Input that was typed before the question appeared is discarded, because it cannot be meant as an answer. */
-    if (kind == CLI_TOOL_ASKED && cli_input_is_terminal(chat->input)) (void)tcflush(STDIN_FILENO, TCIFLUSH);
+    /* Input that was typed before the call appeared is discarded, because it cannot be meant as an answer. */
+    if (cli_input_is_terminal(chat->input)) (void)tcflush(STDIN_FILENO, TCIFLUSH);
     if (!next_line(chat, kind == CLI_TOOL_ASKED ? "run it? y, n, or its result: " : "its result: ", &line, &n))
         return false;
     if (kind == CLI_TOOL_ASKED && n == 1 && line[0] == 'y')
