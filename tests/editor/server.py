@@ -3,7 +3,7 @@
 """A language server for the editor's tests: complains of the word "bad", completes, renames. What it is
 told to do wrong is its argument: end (at once), garbage, late (answers after what was typed since), afterwards
 (changes a text after the action is over), waits (answers a renaming once there is a file "go"), leaves (after it has
-offered actions)."""
+offered actions), elsewhere (offers actions that change another file), stale (reads the files at its start only)."""
 import json
 import os
 import re
@@ -14,6 +14,7 @@ import urllib.parse
 
 how = sys.argv[1] if len(sys.argv) > 1 else ""
 texts = {}
+stale = open("b c.py").read() if how == "stale" else None
 
 
 def send(message):
@@ -56,10 +57,11 @@ def shout(target):
         target: [{"range": span(texts[target], 0, 0), "newText": "LOUD\n"}]}}}})
 
 
-def send_later(message):
+def send_later(*messages):
     while not os.path.exists("go"):
         time.sleep(0.01)
-    send(message)
+    for message in messages:
+        send(message)
 
 
 def answer(method, params):
@@ -67,7 +69,7 @@ def answer(method, params):
     uri = document.get("uri", "")
     if method == "initialize":
         able = {"textDocumentSync": 1}
-        if how in ("able", "afterwards", "leaves"):
+        if how in ("able", "afterwards", "leaves", "elsewhere"):
             able.update({"documentFormattingProvider": True, "codeActionProvider": True,
                          "signatureHelpProvider": {"triggerCharacters": ["("]}})
         return {"capabilities": able, "serverInfo": {"name": "test"}}
@@ -75,6 +77,12 @@ def answer(method, params):
         text, options = texts[uri], params["options"]
         return [{"range": span(text, m.start(), m.end()), "newText": " = "} for m in re.finditer(" *= *", text)] + [
             {"range": span(text, 0, 0), "newText": "# %d\n" % options["tabSize"]}]
+    if method == "textDocument/codeAction" and how == "elsewhere":
+        target = uri.rsplit("/", 1)[0] + "/b%20c.py"
+        text = open("b c.py").read()
+        edit = {"changes": {target: [{"range": span(text, 0, text.index("\n")), "newText": "one = 2"}]}}
+        return [{"title": "change it there", "edit": edit},
+                {"title": "by a command", "command": {"title": "x", "command": "change", "arguments": [edit]}}]
     if method == "textDocument/codeAction":
         wrong = [d["range"] for d in params["context"]["diagnostics"]]
         return [{"title": "make it good", "edit": {"changes": {uri: [{"range": r, "newText": "good"} for r in wrong]}}},
@@ -106,7 +114,9 @@ def answer(method, params):
         for name in ["a.py", "b%20c.py"]:
             file = folder + "/" + name
             text = texts.get(file)
-            if text is None:
+            if text is None and stale and "%20" in name:
+                text = stale
+            elif text is None:
                 try:
                     text = open(urllib.parse.unquote(file[7:]), newline="").read()
                 except OSError:
@@ -149,6 +159,9 @@ while True:
         complain(document["uri"], document["version"])
     if method == "textDocument/rename" and how == "waits":
         threading.Thread(target=send_later, args=({"id": message["id"], "result": answer(method, params)},)).start()
+    elif method == "workspace/executeCommand" and how == "elsewhere":
+        change = {"id": "apply", "method": "workspace/applyEdit", "params": {"edit": params["arguments"][0]}}
+        threading.Thread(target=send_later, args=(change, {"id": message["id"], "result": None})).start()
     elif method and "id" in message:
         send({"id": message["id"], "result": answer(method, params)})
         if method == "textDocument/codeAction" and how == "leaves":

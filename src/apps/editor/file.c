@@ -95,6 +95,23 @@ bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b)
         a->modified_ns == b->modified_ns;
 }
 
+int64_t whit_file_now_ns(void)
+{
+    struct timespec now;
+#ifdef CLOCK_REALTIME_COARSE /* Linux gives files the time of this clock, which may be 10 ms slow */
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+#else
+    clock_gettime(CLOCK_REALTIME, &now);
+#endif
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+bool whit_file_changed_since(const char *path, int64_t since_ns)
+{
+    struct stat about;
+    return stat(path, &about) != 0 || about.st_ctim.tv_sec * 1000000000ll + about.st_ctim.tv_nsec >= since_ns;
+}
+
 /* Reads a file whose size is reported as 0; it may have content nevertheless, such as a file in /proc. */
 static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_error *error)
 {

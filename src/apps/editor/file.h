@@ -41,6 +41,12 @@ void whit_file_drop(void *file, whit_span span);
 void whit_file_identify(const char *path, whit_file_identity *identity);
 bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b);
 
+/* Returns the time in ns that a file gets which is changed now. */
+int64_t whit_file_now_ns(void);
+/* Returns whether a file was changed, replaced or removed since the time `since_ns` of whit_file_now_ns(). The times of
+ * changes (ctime) are compared, which programs cannot set; a file server must have this machine's time. */
+bool whit_file_changed_since(const char *path, int64_t since_ns);
+
 #define WHIT_FILE_MARK "\xEF\xBB\xBF" /* U+FEFF, the byte order mark of UTF-8 */
 bool whit_file_has_mark(const void *data, uint64_t size_bytes);
 

@@ -389,7 +389,8 @@ void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
         if (!strcmp(method, "workspace/applyEdit") && e->acting == server) {
             const struct ed_asked waiting = e->asked;
             e->acting = NULL;
-            e->asked = (struct ed_asked){.server = server, .doc = e->acting_doc, .n_sent = e->acting_n_sent};
+            e->asked = (struct ed_asked){
+                .server = server, .doc = e->acting_doc, .n_sent = e->acting_n_sent, .sent_ns = e->acting_sent_ns};
             ed_language_apply(e, json_object_get(params, "edit"), "changed", "change");
             e->asked = waiting;
             result = json_pack("{s:b}", "applied", !e->message_is_error);

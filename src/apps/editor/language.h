@@ -63,6 +63,7 @@ struct ed_asked {
      * when the request was made */
     uint64_t number, version, offset;
     uint64_t n_sent; /* value of the server's n_sent when the request was made */
+    int64_t sent_ns; /* time of whit_file_now_ns() when the request was made */
     struct ed_doc *doc;
     struct ed_server *server;
     char name[1024]; /* the new name, for ED_ASK_RENAME */

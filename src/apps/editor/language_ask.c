@@ -33,6 +33,7 @@ void ed_language_ask_now(ed *e)
     if (asked->question == ED_ASK_RENAME) json_object_set_new(params, "newName", json_string(asked->name));
     if (asked->question == ED_ASK_FORMAT || asked->question == ED_ASK_ACTIONS) ed_language_extend(e, params);
     asked->n_sent = asked->server->n_sent;
+    asked->sent_ns = whit_file_now_ns();
     asked->number = whit_lsp_request(asked->server->lsp, methods[asked->question], params);
     whit_lsp_pump(asked->server->lsp);
 }

@@ -64,13 +64,21 @@ static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
     return doc;
 }
 
-/* Returns whether a text differs from the text that the server knew when the request was made: the last version sent to
- * it, or the file's content. */
-static bool has_changed(const ed *e, const struct ed_doc *doc)
+/* Returns why a text is not changed, or NULL if it may be: it must be the text that the server knew when the request
+ * was made. This is the last version sent to the server; a file that it reads by itself must not have changed since. */
+static const char *find_refusal(const ed *e, const struct ed_doc *doc)
 {
     const struct ed_language *language = &doc->language;
-    if (language->is_open) return language->sent != doc->buffer->version || language->order > e->asked.n_sent;
-    return whit_buffer_is_modified(doc->buffer);
+    const whit_buffer *buffer = doc->buffer;
+    const bool is_other = language->is_open ? language->sent != buffer->version || language->order > e->asked.n_sent
+                                            : whit_buffer_is_modified(buffer);
+    if (buffer->read_only) return "read-only: ";
+    if (buffer->recovered) return "this file has unsaved text of an earlier run: ";
+    if (is_other) return "this file has changed meanwhile: ";
+    if (!language->is_open &&
+        (whit_buffer_is_conflicting(buffer) || whit_file_changed_since(buffer->path, e->asked.sent_ns)))
+        return "this file has changed since the server was asked: ";
+    return NULL;
 }
 
 /* Reads the word at the cursor of the request. */
@@ -112,13 +120,9 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     whit_text *text = doc->buffer->text;
     while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
     }
-    if (doc->buffer->read_only || has_changed(e, doc) || doc->buffer->recovered) {
-        const char *reason = "this file has changed meanwhile: ";
-        if (doc->buffer->read_only)
-            reason = "read-only: ";
-        else if (doc->buffer->recovered)
-            reason = "this file has unsaved text of an earlier run: ";
-        refuse_edit(edits, reason, path);
+    const char *refusal = find_refusal(e, doc);
+    if (refusal) {
+        refuse_edit(edits, refusal, path);
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -322,6 +326,7 @@ void ed_language_act(ed *e, uint64_t number)
     if (command && is_there && is_same) {
         (void)ed_server_has_text(e, e->window->doc, true); /* the command refers to the text after the edit */
         e->acting = server;
+        e->acting_sent_ns = whit_file_now_ns();
         e->acting_number = whit_lsp_request(server->lsp, "workspace/executeCommand",
                                             json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"),
                                                       "arguments", json_object_get(command, "arguments")));

@@ -66,6 +66,7 @@ struct whit_editor {
     struct ed_server *acting;
     uint64_t acting_number;    /* id of the action's request; its answer ends the action */
     uint64_t acting_n_sent;    /* value of the server's n_sent when that request was made */
+    int64_t acting_sent_ns;    /* time of whit_file_now_ns() when that request was made */
     struct ed_doc *acting_doc; /* document in which the action was chosen; NULL: it was closed since */
     uint64_t servers_asked_ns; /* time of the question about language servers; 0: not asked in this run */
     struct ed_panel panel;

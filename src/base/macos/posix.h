@@ -11,6 +11,7 @@
 
 /* Maps Linux's names of a file's times in `struct stat` to macOS's. */
 #define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
 #define st_atim st_atimespec
 
 /* Sorts as qsort_r does, with the order of arguments of the GNU C library. */
