@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/plain.h"
 
+#include "base/items.h"
 #include "base/lookalike.h"
 #include "base/utf8.h"
 
@@ -209,7 +210,7 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
     return !out->failed;
 }
 
-bool whit_plain_expand_tabs(const char *text, size_t n, whit_buf *out)
+static bool expand_tabs(const char *text, size_t n, whit_buf *out)
 {
     static const char blanks[TAB_COLUMNS + 1] = "        ";
     size_t shown = 0, column = 0;
@@ -230,4 +231,54 @@ bool whit_plain_expand_tabs(const char *text, size_t n, whit_buf *out)
     }
     if (n > shown) whit_buf_append(out, text + shown, n - shown);
     return !out->failed;
+}
+
+/* Kinds of runs that UAX #9 orders from right to left, or before which it does so with the characters around them. */
+enum run_kind { RUN_NONE, RUN_LETTERS, RUN_DIGITS };
+
+/* Returns the run to which the character at the beginning of a text belongs, after one that belongs to `before`. */
+static enum run_kind run_of(uint32_t code, enum run_kind before, const uint8_t *after, size_t n_after)
+{
+    size_t length;
+    if (code == WHIT_UTF8_INVALID || code < 0x20) return RUN_NONE;
+    if (code == ' ' && before == RUN_LETTERS && n_after) /* a blank between two words */
+        return run_of(whit_utf8_decode(after, n_after, &length), RUN_NONE, NULL, 0) == RUN_LETTERS ? before : RUN_NONE;
+    switch (utf8proc_get_property((utf8proc_int32_t)code)->bidi_class) {
+    case UTF8PROC_BIDI_CLASS_R:
+    case UTF8PROC_BIDI_CLASS_AL: return RUN_LETTERS;
+    case UTF8PROC_BIDI_CLASS_AN: return RUN_DIGITS;
+    case UTF8PROC_BIDI_CLASS_NSM: return before;
+    default: return RUN_NONE;
+    }
+}
+
+bool whit_plain_keep_order(const char *text, size_t n, whit_buf *out)
+{
+    enum run_kind run = RUN_NONE;
+    size_t shown = 0;
+    bool has_mark = false; /* the line has a mark already: its direction is from left to right */
+    for (size_t i = 0, length; i < n; i += length) {
+        const uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
+        const enum run_kind next = run_of(code, run, (const uint8_t *)text + i + length, n - i - length);
+        if (next != run && (run || !has_mark)) {
+            whit_buf_append(out, text + shown, i - shown);
+            whit_buf_append_str(out, WHIT_PLAIN_ORDER);
+            shown = i;
+            has_mark = true;
+        }
+        run = next;
+        if (code == '\n') has_mark = false;
+    }
+    if (n > shown) whit_buf_append(out, text + shown, n - shown);
+    if (run) whit_buf_append_str(out, WHIT_PLAIN_ORDER);
+    return !out->failed;
+}
+
+bool whit_plain_for_terminal(const char *text, size_t n, whit_buf *out)
+{
+    whit_buf expanded = {0};
+    const bool ok =
+        expand_tabs(text, n, &expanded) && whit_plain_keep_order(whit_chars(&expanded), expanded.size_bytes, out);
+    whit_buf_free(&expanded);
+    return ok;
 }

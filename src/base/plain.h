@@ -53,9 +53,15 @@ typedef enum whit_plain_kept {
  * those at the end of a line, and runs of more than 64 columns. A '<' that begins such a mark in the text itself
  * becomes <U+003C>, so that different texts are always shown differently. The result is false if memory runs out. */
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out);
-/* Appends `text` for a terminal, with each tab replaced by blanks up to the next multiple of eight columns: a tab in
- * the terminal's last column moves nothing, so that the words around it would be shown as one. The result is false if
- * memory runs out. */
-bool whit_plain_expand_tabs(const char *text, size_t n, whit_buf *out);
+#define WHIT_PLAIN_ORDER "\xE2\x80\x8E" /* U+200E, the left-to-right mark */
+/* Appends `text` with left-to-right marks before the first and after each run of right-to-left letters, words
+ * divided by single blanks, or of Arabic digits. A terminal or editor that orders such letters (UAX #9) then shows each
+ * run from right to left and everything else where the text has it: without the marks, a run would also draw the digits
+ * and punctuation beside it to its other side. The result is false if memory runs out. */
+bool whit_plain_keep_order(const char *text, size_t n, whit_buf *out);
+/* Appends `text` for a terminal, as whit_plain_keep_order() does, and with each tab replaced by blanks up to the next
+ * multiple of eight columns: a tab in the terminal's last column moves nothing, so that the words around it would be
+ * shown as one. The result is false if memory runs out. */
+bool whit_plain_for_terminal(const char *text, size_t n, whit_buf *out);
 
 #endif

@@ -29,7 +29,10 @@ static bool begin_lines(int terminal, struct termios *before)
 const char *whit_typed_plain(void)
 {
     const char *kind = getenv("TERM");
-    return kind && *kind && strcmp(kind, "dumb") != 0 ? "\x1b[0m\x1b(B\x0f\x1b[?7h" : "";
+    if (!kind || !*kind || strcmp(kind, "dumb") == 0) return "";
+    /* the console of Linux would print the end of the last sequence, which sets the direction of a line */
+    return strncmp(kind, "linux", 5) == 0 ? "\x1b[0m\x1b(B\x0f\x1b[?7h"
+                                          : "\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[?2501l\x1b[1 k";
 }
 
 bool whit_typed_waits(int terminal)

@@ -12,9 +12,9 @@
  * read; 0 at the terminal's end; -1 on failure, and after Ctrl-C or SIGTERM once its handler has run. */
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line,
                        size_t room);
-/* Returns control sequences after which a terminal shows all of a text: with ASCII letters, in its own colours, and
- * with the end of a long line in the next row. Another program may have left it so that parts are hidden. "" for a
- * terminal without such sequences. */
+/* Returns control sequences after which a terminal shows all of a text: with ASCII letters, in its own colours, with
+ * the end of a long line in the next row, and with lines that begin at the left. Another program may have left it so
+ * that parts are hidden. "" for a terminal without such sequences. */
 const char *whit_typed_plain(void);
 /* Returns whether bytes that were typed or pasted at the terminal have not been read yet. */
 bool whit_typed_waits(int terminal);

@@ -92,6 +92,21 @@ static const char *colour_of(const char *line, size_t n, struct hunk_left *left)
     return kind == '-' ? "\x1b[31m" : NULL;
 }
 
+/* Writes a text of whit_plain_for_terminal(). cli_write() would show its marks by number, as it does hidden characters
+ * of any text; a text in the form for display has no others. */
+static void write_shown(cli_call *call, const char *text, size_t n)
+{
+    static const char order[] = WHIT_PLAIN_ORDER;
+    for (const char *mark; n && (mark = memmem(text, n, order, sizeof order - 1));) {
+        const size_t n_before = (size_t)(mark - text) + sizeof order - 1;
+        cli_write(call, text, n_before - (sizeof order - 1));
+        cli_control(call, order);
+        text += n_before;
+        n -= n_before;
+    }
+    if (n) cli_write(call, text, n);
+}
+
 /* Prints a difference to a terminal in colours. */
 static void write_coloured(cli_call *call, const char *text, size_t n_bytes)
 {
@@ -101,7 +116,7 @@ static void write_coloured(cli_call *call, const char *text, size_t n_bytes)
         size_t n_line = end ? (size_t)(end - text) - i : n_bytes - i;
         const char *colour = colour_of(text + i, n_line, &left);
         if (colour) cli_control(call, colour);
-        cli_write(call, text + i, n_line);
+        write_shown(call, text + i, n_line);
         if (colour) cli_control(call, "\x1b[0m");
         if (end) cli_write(call, "\n", 1);
         n = n_line + (end != NULL);
@@ -111,7 +126,7 @@ static void write_coloured(cli_call *call, const char *text, size_t n_bytes)
 void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
 {
     whit_buf shown = {0};
-    if (isatty(STDOUT_FILENO) && whit_plain_expand_tabs(text, n_bytes, &shown)) {
+    if (isatty(STDOUT_FILENO) && whit_plain_for_terminal(text, n_bytes, &shown)) {
         text = whit_chars(&shown);
         n_bytes = shown.size_bytes;
     }
@@ -119,7 +134,7 @@ void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
     if (cli_has_colours(STDOUT_FILENO))
         write_coloured(call, text, n_bytes);
     else
-        cli_write(call, text, n_bytes);
+        write_shown(call, text, n_bytes);
     call->output_failed |= shown.failed;
     whit_buf_free(&shown);
 }

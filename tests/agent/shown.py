@@ -118,11 +118,32 @@ open("t.patch", "w").write("*** Begin Patch\n*** Update File: t.sh\n@@\n-x\n+rm\
 status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply t.patch --project p > log"], [("[y/N", "n\n")], environment())
 wanted("+rm     /" in seen and "+rm\t/" in open("log").read(), f"a tab beside a pipe: {seen!r}")
 
+# Letters from right to left stay letters; marks keep the digits and signs beside them where the file has them, at a terminal and in
+# an editor, not in what programs read.
+HEBREW = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd: x = 3 - \u05d0 1\n"
+ordered = HEBREW.replace("\u05e9", "\u200e\u05e9").replace(":", "\u200e:").replace("\u05d0", "\u05d0\u200e")
+project({"h.txt": b"x\n"})
+status, seen, told = typed([write("h.txt", HEBREW), END], [("[y/N", "y\n")])
+wanted("+" + ordered.strip() in seen and read("h.txt").decode() == HEBREW, f"letters from right to left: {ascii(seen)}")
+open("h.patch", "w").write(f"*** Begin Patch\n*** Update File: h.txt\n@@\n-x\n+{HEBREW}*** End Patch\n")
+project({"h.txt": b"x\n"})
+status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply h.patch --project p > log"], [("[y/N", "n\n")], environment())
+wanted("+" + ordered.strip() in seen and "+" + HEBREW in open("log").read(), f"letters from right to left beside a pipe: {ascii(seen)}")
+editor = Editor(WHIT, environment(), [write("h.txt", HEBREW), END])
+editor.task(editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"], "x")
+wanted(editor.asked[0]["toolCall"]["content"][0]["newText"] == ordered and read("h.txt").decode() == HEBREW, f"in an editor: {editor.asked}")
+editor.end()
+status, seen, told = typed([write("\u05d0 1.env", "x\n"), END], [("[y/N", "n\n")])
+wanted("\u200e\u05d0\u200e 1.env: it may contain keys" in seen, f"a name in a question: {ascii(seen)}")
+
 # A terminal that another program has left without the wrapping of lines, or with concealed text, shows all of both.
-usual = "\x1b[0m\x1b(B\x0f\x1b[?7h"
+project({"t.sh": b"x\n"})
+usual = "\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[?2501l\x1b[1 k"
 for how in ("", "> log"):
     status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply t.patch --project p {how}"], [("[y/N", "n\n")], dict(environment(), TERM="xterm"))
     wanted(0 <= seen.find(usual) < seen.find("+rm ") < seen.rfind(usual) < seen.find("Write 1 file"), f"a terminal's modes {how}: {seen!r}")
+status, seen = at_terminal([WHIT, "agent", "apply", "t.patch", "--project", "p"], [("[y/N", "n\n")], dict(environment(), TERM="linux"))
+wanted("\x1b[?7h" in seen and " k" not in seen, f"the console of Linux: {seen!r}")
 status, seen = at_terminal([WHIT, "agent", "apply", "t.patch", "--project", "p"], [("[y/N", "n\n")], dict(environment(), TERM="dumb"))
 wanted("\x1b" not in seen and "+rm     /" in seen, f"a terminal without control sequences: {seen!r}")
 

@@ -174,10 +174,37 @@ static void shown_texts_differ(void **state)
         whit_buf_free(&out);
     }
     whit_buf expanded = {0};
-    assert_true(whit_plain_expand_tabs("+\ta\n\xC3\xA9\xE4\xB8\xAD\tb\t", 12, &expanded));
+    assert_true(whit_plain_for_terminal("+\ta\n\xC3\xA9\xE4\xB8\xAD\tb\t", 12, &expanded));
     assert_int_equal(expanded.size_bytes, 28);
     assert_memory_equal(expanded.data, "+       a\n\xC3\xA9\xE4\xB8\xAD     b       ", 28);
     whit_buf_free(&expanded);
+    /* letters from right to left (Hebrew alef, bet with a vowel, Arabic beh) and Arabic digits (1, 2), between marks */
+#define M    "\xE2\x80\x8E"
+#define ALEF "\xD7\x90"
+#define BET  "\xD7\x91\xD6\xB8"
+#define BEH  "\xD8\xA8"
+#define ONE  "\xD9\xA1"
+#define TWO  "\xD9\xA2"
+    static const struct {
+        const char *text, *ordered;
+    } orders[] = {
+        {"", ""},
+        {"+a = 1 - 2;\n \xC3\xA9\n", "+a = 1 - 2;\n \xC3\xA9\n"},
+        {"+" ALEF " = 1 - 2\n", "+" M ALEF M " = 1 - 2\n"},
+        {"+" ALEF "12" BET "\n-" BEH "3\n", "+" M ALEF M "12" BET M "\n-" M BEH M "3\n"},
+        {ALEF BET " " BEH ALEF ", " BET ".", M ALEF BET " " BEH ALEF M ", " BET M "."}, /* prose */
+        {ALEF " \n" ALEF "  " BET " (", M ALEF M " \n" M ALEF M "  " BET M " ("},
+        {ONE " - " TWO, M ONE M " - " TWO M},
+        {BEH ONE TWO " " BEH, M BEH M ONE TWO M " " BEH M},
+        {"\xCC\x81" ALEF "\xE4", "\xCC\x81" M ALEF M "\xE4"}, /* a lone combining mark, and no character */
+    };
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        whit_buf ordered = {0};
+        assert_true(whit_plain_keep_order(orders[i].text, strlen(orders[i].text), &ordered));
+        assert_int_equal(ordered.size_bytes, strlen(orders[i].ordered));
+        if (ordered.size_bytes) assert_memory_equal(ordered.data, orders[i].ordered, ordered.size_bytes);
+        whit_buf_free(&ordered);
+    }
     assert_true(whit_plain_has_hidden("a\xE2\x80\xAE", 4));
     assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4)); /* a joiner after an ASCII letter joins nothing */
     assert_true(whit_plain_has_hidden("a\xEF\xBF\xBF", 4)); /* a noncharacter */

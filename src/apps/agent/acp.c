@@ -213,10 +213,13 @@ static whit_plain_kept kept_ends(const whit_change *c)
 static json_t *text_of(const char *text, size_t n, whit_plain_kept kept)
 {
     whit_buf shown = {0};
-    bool ok = whit_plain_show(text, n, kept, &shown);
+    whit_buf ordered = {0};
+    bool ok = whit_plain_show(text, n, kept, &shown) &&
+        whit_plain_keep_order(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes, &ordered);
     json_t *value = NULL;
-    if (ok) value = json_stringn(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes);
+    if (ok) value = json_stringn(ordered.size_bytes ? whit_chars(&ordered) : "", ordered.size_bytes);
     whit_buf_free(&shown);
+    whit_buf_free(&ordered);
     return value;
 }
 
