@@ -209,7 +209,11 @@ static size_t encoded_key_bytes(const char *text, size_t n)
     if (!memmem(head, n_head, "PRIVATE KEY", 11)) return 0;
     while (at < n && (is_key_char(text[at]) || isspace((uint8_t)text[at]) || is_line_edge(text, n, at))) {
         const size_t first = at;
-        while (at < n && is_key_char(text[at])) at++;
+        while (at < n && is_key_char(text[at])) {
+            /* another key begins: it is found by itself, or the time would grow with the square of the text */
+            if (at && n - at >= sizeof begin && memcmp(text + at, begin, sizeof begin - 1) == 0) return at;
+            at++;
+        }
         /* a word that follows the key: only the last line of a key is so short, and ends the text */
         if (at > first && end && at - first < RUN_LINE && at < n) break;
         if (at > first) end = at;
