@@ -26,13 +26,16 @@ static bool begin_lines(int terminal, struct termios *before)
     return !is_usual && tcsetattr(terminal, TCSANOW, &usual) == 0;
 }
 
+/* Sets colours, letters and the wrapping of lines, ends insertion, and makes the region that scrolls the whole screen,
+ * with the cursor where it was. */
+#define USUAL "\033[0m\033(B\017\033[?7h\033[4l\0337\033[r\0338"
+
 const char *whit_typed_plain(void)
 {
     const char *kind = getenv("TERM");
     if (!kind || !*kind || strcmp(kind, "dumb") == 0) return "";
     /* the console of Linux would print the end of the last sequence, which sets the direction of a line */
-    return strncmp(kind, "linux", 5) == 0 ? "\x1b[0m\x1b(B\x0f\x1b[?7h"
-                                          : "\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[?2501l\x1b[1 k";
+    return strncmp(kind, "linux", 5) == 0 ? USUAL : USUAL "\x1b[?2501l\x1b[1 k";
 }
 
 bool whit_typed_waits(int terminal)

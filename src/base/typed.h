@@ -13,8 +13,8 @@
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line,
                        size_t room);
 /* Returns control sequences after which a terminal shows all of a text: with ASCII letters, in its own colours, with
- * the end of a long line in the next row, and with lines that begin at the left. Another program may have left it so
- * that parts are hidden. "" for a terminal without such sequences. */
+ * the end of a long line in the next row, and with lines that begin at the left; the whole screen
+ * scrolls. Another program may have left it so that parts are hidden. "" for a terminal without such sequences. */
 const char *whit_typed_plain(void);
 /* Returns whether bytes that were typed or pasted at the terminal have not been read yet. */
 bool whit_typed_waits(int terminal);

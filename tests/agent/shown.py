@@ -136,9 +136,10 @@ editor.end()
 status, seen, told = typed([write("\u05d0 1.env", "x\n"), END], [("[y/N", "n\n")])
 wanted("\u200e\u05d0\u200e 1.env: it may contain keys" in seen, f"a name in a question: {ascii(seen)}")
 
-# A terminal that another program has left without the wrapping of lines, or with concealed text, shows all of both.
+# A terminal that another program has left without the wrapping of lines, with concealed text, or with a region of
+# few lines that scrolls, shows all of both.
 project({"t.sh": b"x\n"})
-usual = "\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[?2501l\x1b[1 k"
+usual = "\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[4l\x1b7\x1b[r\x1b8\x1b[?2501l\x1b[1 k"
 for how in ("", "> log"):
     status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply t.patch --project p {how}"], [("[y/N", "n\n")], dict(environment(), TERM="xterm"))
     wanted(0 <= seen.find(usual) < seen.find("+rm ") < seen.rfind(usual) < seen.find("Write 1 file"), f"a terminal's modes {how}: {seen!r}")
