@@ -89,7 +89,8 @@ roles = [m["role"] for m in e.requests[0]["messages"]]
 wanted(roles == ["system", "user", "assistant", "tool", "assistant", "user"], f"the session: {roles}")
 wanted(len(json.load(open("s.json"))["messages"]) == 7, "the session is kept")
 for text in ("{", "[]", '{"whit_session": 1, "messages": [3]}', '{"whit_session": 2, "messages": []}',
-             '{"whit_session": 1, "messages": [{"role": "user", "content": "", "tool_calls": [{}]}]}'):
+             '{"whit_session": 1, "messages": [{"role": "user", "content": "", "tool_calls": [{}]}]}',
+             '{"whit_session": 1, "messages": [], "notes": "would be lost"}'):
     open("bad.json", "w").write(text)
     done, e = agent([message("x")], "--session", "bad.json", status=3)
     wanted("bad.json" in done.stderr and not e.requests and open("bad.json").read() == text, f"{text}: {done.stderr}")

@@ -284,6 +284,9 @@ whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char 
                            at.line, at.text);
     else if (!json_is_array(list) || json_integer_value(json_object_get(all, "whit_session")) != 1)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not an agent's session; name another file", name);
+    else if (json_object_size(all) != 2) /* saving the conversation would drop the rest */
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: holds more than an agent's session, which would be lost; name another file", name);
     json_array_foreach(list, i, message)
     {
         if (status != WHIT_OK) break;
