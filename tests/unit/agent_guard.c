@@ -10,6 +10,7 @@
 #include "agent/changes.h"
 #include "agent/guard.h"
 #include "agent/light.h"
+#include "agent/links.h"
 #include "agent/patch.h"
 #include "base/file.h"
 #include "base/items.h"
@@ -608,9 +609,15 @@ static void linked_hooks_are_guarded(void **state)
         snprintf(command, sizeof command, "rm %s/sub/check.sh", folder);
         assert_int_equal(system(command), 0);
     }
+    /* a hook whose name no list has */
+    snprintf(command, sizeof command, "cd %s && ln -sf ../../sub/free.sh .git/hooks/post-index-change", folder);
+    assert_int_equal(system(command), 0);
+    assert_non_null(realpath(folder, project));
+    assert_non_null(whit_light_red(
+        project, NULL, &(whit_change){.path = "sub/free.sh", .is = true, .after = "true\n", .after_bytes = 5}, room));
     /* a path without a folder above it, as that of a drive, ends the search */
-    assert_false(whit_guard_is_hook("p", "/elsewhere"));
-    assert_false(whit_guard_is_hook("Z:/p", "/elsewhere"));
+    assert_false(whit_links_hook("p", "/elsewhere"));
+    assert_false(whit_links_hook("Z:/p", "/elsewhere"));
 }
 
 /* A file has the kind of each link of the project that leads to it or to a folder above it. */

@@ -337,26 +337,6 @@ bool whit_guard_leads_to(const char *name, const char *real)
     return strncmp(real, folder, n) == 0 && real[n] == '/' && strcmp(real + n + 1, slash + 1) == 0;
 }
 
-bool whit_guard_is_hook(const char *project, const char *real)
-{
-    char folder[PATH_MAX], name[PATH_MAX];
-    struct stat about;
-    snprintf(folder, sizeof folder, "%s", project);
-    do {
-        const int n_hooks = snprintf(name, sizeof name, "%s/.git/hooks", folder);
-        const bool has_hooks = n_hooks < (int)sizeof name && stat(name, &about) == 0;
-        for (size_t i = 0; has_hooks && i < COUNT(obeyed); i++) {
-            if (strpbrk(obeyed[i], "*.")) continue; /* hooks have no such names */
-            const int n = snprintf(name, sizeof name, "%s/.git/hooks/%s", folder, obeyed[i]);
-            if (n < (int)sizeof name && whit_guard_leads_to(name, real)) return true;
-        }
-        char *slash = strrchr(folder, '/');
-        if (!slash) break; /* a drive of Windows, or a relative path */
-        *slash = 0;        /* the folder above; "" is the root */
-    } while (*folder);
-    return false;
-}
-
 whit_guard_folder whit_guard_folder_of(const char *real)
 {
     char folder[PATH_MAX];

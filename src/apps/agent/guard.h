@@ -70,9 +70,6 @@ bool whit_guard_is_settings(const char *real, const char *name);
  * `opened` describes the file if it is open; else NULL. */
 struct stat;
 bool whit_guard_is_hidden(const char *path, const char *below, const char *real, const struct stat *opened);
-/* Returns whether a hook of the project's repository, or of one that contains the project, is a link to a path as for
- * whit_guard_folder_of(). */
-bool whit_guard_is_hook(const char *project, const char *real);
 /* Adds a folder of the project whose files are a part of a program that is started outside the sandbox. Returns false
  * if all slots are used, or if memory runs out. */
 bool whit_guard_know_program(const char *folder);

@@ -105,7 +105,7 @@ static unsigned red_by_place(const char *project, const whit_links *links, const
         whit_guard_is_settings(real, "edit.conf"))
         found |= 1u << OWN_SETTINGS;
     else if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below) ||
-             whit_guard_is_hook(project, real) || (kinds & WHIT_LINKS_OBEYED))
+             whit_links_hook(project, real) || (kinds & WHIT_LINKS_OBEYED))
         found |= 1u << OBEYED;
     if (whit_guard_is_program(real)) found |= 1u << PROGRAM;
     if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below) || (kinds & WHIT_LINKS_SECRET))

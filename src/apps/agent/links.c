@@ -92,3 +92,32 @@ bool whit_links_secret(const char *project, const char *real)
     closedir(entries);
     return found;
 }
+
+/* Returns whether an entry of a folder with hooks is a link to a path, also a hard link. */
+static bool has_link_to(const char *folder, const char *real)
+{
+    char name[PATH_MAX];
+    DIR *entries = opendir(folder);
+    bool found = false;
+    if (!entries) return false;
+    for (struct dirent *entry; !found && (entry = readdir(entries));)
+        found = entry->d_name[0] != '.' &&
+            snprintf(name, sizeof name, "%s/%s", folder, entry->d_name) < (int)sizeof name &&
+            whit_guard_leads_to(name, real);
+    closedir(entries);
+    return found;
+}
+
+bool whit_links_hook(const char *project, const char *real)
+{
+    char folder[PATH_MAX], hooks[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", project);
+    do {
+        if (snprintf(hooks, sizeof hooks, "%s/.git/hooks", folder) < (int)sizeof hooks && has_link_to(hooks, real))
+            return true;
+        char *slash = strrchr(folder, '/');
+        if (!slash) break; /* a drive of Windows, or a relative path */
+        *slash = 0;        /* the folder above; "" is the root */
+    } while (*folder);
+    return false;
+}

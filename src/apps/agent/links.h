@@ -25,6 +25,8 @@ void whit_links_list(whit_links *links, const char *project);
 unsigned whit_links_to(const whit_links *links, const char *real);
 void whit_links_free(whit_links *links);
 
+/* Returns whether a hook of the project's repository, or of one that contains the project, is a link to such a path. */
+bool whit_links_hook(const char *project, const char *real);
 /* Returns whether a link in the project's folder itself has a secret name and leads to such a path. */
 bool whit_links_secret(const char *project, const char *real);
 
