@@ -97,6 +97,16 @@ if python3 -c 'import pty; pty.openpty()' 2>/dev/null; then
     # shellcheck disable=SC2086
     python3 early.py "$SOURCE/tests/agent" $WHIT || complain "no question at a terminal"
     [ ! -e seen ] || complain "a line that was typed before the question ran the command"
+    # Nor is it the result of a call that was not shown yet.
+    python3 - <<'END' || complain "a line that was typed before the call is its result"
+import json, os, shlex, sys
+sys.path.insert(0, os.environ["SOURCE"] + "/tests/agent")
+from endpoint import at_terminal
+program = shlex.split(os.environ["WHIT"]) + "chat -m model.ndf -c 4096 -s 1 -n 200 --tools tools.json --grammar weather.gbnf".split()
+status, seen = at_terminal(program, [(">>> ", "x\nearly\n"), ("its result:", "late\n"), ("its result:", "\x03"),
+                                     ("/bye leaves", ""), (">>> ", "/save early.json\n"), ("saved", ""), (">>> ", "\x04")])
+assert json.load(open("early.json"))["messages"][2]["content"] == "late", seen
+END
 fi
 
 # ---- the tools of MCP servers, with leave and without a question
