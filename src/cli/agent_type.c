@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ATTACHED_MAX = 256 << 10, OUTPUT_MAX = 16 << 10 };
+enum { ATTACHED_MAX = 256 << 10, OUTPUT_MAX = 16 << 10, OUTPUT_KEPT_MAX = 8 << 20 };
 
 /* ---- additions to the next task --------------------------------------------------------------- */
 
@@ -133,13 +133,20 @@ static bool is_doubtful(const cli_input *input, const char *line)
         (cli_input_is_early(input) || (*line == '!' && !cli_input_is_typed(input)));
 }
 
+/* Drops the first half of a long output, of which only the last OUTPUT_MAX bytes are attached. */
+static void drop_half(whit_buf *output)
+{
+    const size_t n = output->size_bytes / 2;
+    memmove(output->data, output->data + n, output->size_bytes - n);
+    output->size_bytes -= n;
+}
+
 /* Runs a line of shell in the project, without a sandbox, because the user has typed it. */
 static int run_line(struct cli_tasks *t, const char *line)
 {
     whit_buf output = {0};
     char piece[4096];
     size_t n;
-    bool is_cut = false;
     line += strspn(line, " \t");
     if (!*line) {
         cli_note("!COMMAND runs a line of shell in the project");
@@ -150,12 +157,9 @@ static int run_line(struct cli_tasks *t, const char *line)
     while ((n = fread(piece, 1, sizeof piece, run)) > 0) {
         cli_write(t->call, piece, n);
         cli_flush(t->call);
-        if (output.size_bytes < ((size_t)8 << 20))
-            whit_buf_append(&output, piece, n);
-        else
-            is_cut = true;
+        if (output.size_bytes >= OUTPUT_KEPT_MAX) drop_half(&output);
+        whit_buf_append(&output, piece, n);
     }
-    if (is_cut) whit_guard_drop_last_word(&output);
     attach_output(t, line, &output, pclose(run));
     whit_buf_free(&output);
     return CLI_OK;

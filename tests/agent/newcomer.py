@@ -276,6 +276,15 @@ status, seen, e = at([END, END], [("agent>", "!printf 'ran \\033[2J\\000\\377 on
 asked = [r["messages"][-1]["content"] for r in e.requests]
 wanted("(exit status 3), which printed:\n```\nran ?[2J?? on\n```\n" in asked[0], f"!: {asked} {seen}")
 wanted("int a;" in asked[1] and "xxx" in asked[1] and len(asked[1]) < 20000, f"a long output: {len(asked[1])}")
+# The model is shown the end of an output, however long it is.
+project()
+endpoint = Endpoint([END])
+status, seen = at_terminal(["sh", "-c", f"{WHIT} agent --url {endpoint.url} --project p > log"],
+                           [("agent>", "!seq 1700000\n"), ("Do it?", "y\n"), ("exit status 0", ""), ("agent>", "then\n"),
+                            ("agent>", "exit\n")], dict(environment(), TERM="dumb"))
+endpoint.server.shutdown()
+asked = endpoint.requests[0]["messages"][-1]["content"]
+wanted("which printed:\n```\n...\n" in asked and asked.endswith("\n1699999\n1700000\n\n```\n"), f"the end of an output: {asked[:200]!r} {asked[-60:]!r} {seen!r}")
 # A line of a pasted text is asked about: one that came while a task ran, and one where no line editor tells a paste.
 busy = (503, b"", {"Retry-After": "1"})
 for answer, keys, terminal in (("n", [("agent>", "wait\n"), ("trying again", "!touch ran\nend\n")], "xterm"), ("n", [("agent>", "see\n!touch ran\nend\n")], "dumb"),
