@@ -95,6 +95,11 @@ fi
 command -v rpmbuild >/dev/null || { echo "no rpmbuild: the RPM package is not looked at"; exit 0; }
 for folder in first second; do "$SOURCE/packaging/rpm/make" made/$name.tar.gz made/$folder >/dev/null; done
 cmp made/first/*.rpm made/second/*.rpm
+# An archive for another processor makes a package for that processor.
+if [ -f made/whit-$version-linux-riscv64.tar.gz ]; then
+    "$SOURCE/packaging/rpm/make" made/whit-$version-linux-riscv64.tar.gz made/third >/dev/null
+    [ "$(rpm -qp --qf '%{ARCH}' made/third/*.rpm)" = riscv64 ]
+fi
 rpm -qpl made/first/*.rpm >files
 for path in /usr/bin/whit /etc/whit/serve.env /usr/lib/systemd/system/whit.service /usr/share/man/man1/whit.1.gz \
     /usr/share/bash-completion/completions/whit /usr/share/doc/whit/LICENSE; do
