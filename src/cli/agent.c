@@ -32,7 +32,9 @@ static const cli_option options[] = {
      0, 0},
     {"-y, --yes", CLI_FLAG, AT(yes), NULL, "The same as --allow write.", 0, 0},
     {"-p, --prompt", CLI_TEXT, AT(prompt), "TASK",
-     "Let a model do this task, as 'whit agent \"TASK\"' does; without one tasks are read line by line.", 0, 0},
+     "Let a model do this task, as 'whit agent \"TASK\"' does; - reads it from stdin, so that others on this machine "
+     "cannot read it in the list of processes. Without one tasks are read line by line.",
+     0, 0},
     {"-j, --jobs", CLI_COUNT, AT(n_jobs), "N",
      "Do several tasks, N at once, each in a copy of the project: the lines of a file, or an argument for each. What "
      "they change is checked, shown and written one after the other.",
@@ -517,7 +519,8 @@ static int run_task(cli_call *call, const char *project)
     return status;
 }
 
-static int run_agent(cli_call *call)
+/* Runs the command, with the text of -p read. */
+static int run_command(cli_call *call)
 {
     struct agent_values *values = call->values;
     char project[PATH_MAX];
@@ -548,6 +551,21 @@ static int run_agent(cli_call *call)
     call->n_operands = 0;
     int status = run_task(call, project);
     whit_buf_free(&task);
+    return status;
+}
+
+static int run_agent(cli_call *call)
+{
+    struct agent_values *values = call->values;
+    cli_text prompt = {0};
+    /* with --acp stdin is the editor's connection */
+    if (values->prompt && !values->acp && strcmp(values->prompt, "-") == 0) {
+        int status = cli_read_text(call, "-", &prompt);
+        if (status != CLI_OK) return status;
+        values->prompt = prompt.data;
+    }
+    int status = run_command(call);
+    free(prompt.data);
     return status;
 }
 

@@ -25,6 +25,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,9 +52,10 @@ struct parallel {
     size_t n_tasks, n_running;
     whit_agent_config config;
     whit_runner runner;
-    cli_text file;    /* content of the file with tasks, to which their texts point */
-    pid_t server_pid; /* process of whit serve with the model of -m; 0: not started */
-    char server_url[128];
+    cli_text file;          /* content of the file with tasks, to which their texts point */
+    pid_t server_pid;       /* process of whit serve with the model of -m; 0: not started */
+    char server_folder[32]; /* folder of that server's socket, closed to other users; "": not created */
+    char socket_path[48];
 };
 
 static void close_task(struct task *task)
@@ -96,15 +98,14 @@ static whit_status open_copy(struct parallel *p, struct task *task, whit_error *
     return whit_snapshot_take(&task->before, task->scratch.tree, error);
 }
 
-/* In a forked process: executes this program with these arguments. Its output goes to the descriptor `log`. */
-static void become(char *const arguments[], int log)
+/* In a forked process: executes this program with these arguments. It reads the descriptor `in`; its output goes to the
+ * descriptor `log`. */
+static void become(char *const arguments[], int in, int log)
 {
-    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     setsid(); /* without a terminal the program asks no questions */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
-        execv("/proc/self/exe", arguments);
+    if (in >= 0 && dup2(in, 0) >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0) execv("/proc/self/exe", arguments);
     _exit(127);
 }
 
@@ -118,6 +119,23 @@ static void name_port(unsigned port)
     setenv("OLLAMA_HOST", text, 1);
 }
 
+/* Returns a descriptor from which a process can read a task, or -1 with errno. Other users see the arguments of a
+ * process, so the text is not one of them. */
+static int open_prompt(const struct task *task)
+{
+    whit_buf prompt = {0};
+    whit_buf_append_str(&prompt, task->text);
+    if (task->reason.size_bytes)
+        whit_buf_printf(&prompt, "\n\nThis task was done once before, and its changes could not be merged: %.*s",
+                        (int)task->reason.size_bytes, whit_chars(&task->reason));
+    const int fd = prompt.failed ? -1 : memfd_create("task", MFD_CLOEXEC);
+    const bool ok = fd >= 0 && whit_write_all(fd, prompt.data, prompt.size_bytes) && lseek(fd, 0, SEEK_SET) == 0;
+    whit_buf_free(&prompt);
+    if (ok || fd < 0) return fd;
+    close(fd);
+    return -1;
+}
+
 static whit_status start_task(struct parallel *p, struct task *task, whit_error *error)
 {
     const struct agent_values *values = p->call->values;
@@ -125,7 +143,6 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     const char *arguments[ARGUMENTS_MAX] = {"whit", "agent", "--allow", "write"};
     size_t n = 4;
     const whit_found_server *found = values->local ? NULL : values->found;
-    whit_buf prompt = {0};
     WHIT_TRY(open_copy(p, task, error));
     snprintf(log, sizeof log, "%s/task.log", task->scratch.folder);
     snprintf(state, sizeof state, "%s/state", task->scratch.folder);
@@ -136,22 +153,19 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
         const char *option, *value;
     } more[] = {{"--url", found ? NULL : p->url}, {"--project", task->scratch.tree},
                 {"--max-turns", turns},           {"--max-cost", values->n_tokens ? tokens : NULL},
-                {"--model", values->model},       {"--key-file", values->key_file}};
+                {"--model", values->model},       {"--key-file", p->server_pid ? NULL : values->key_file}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         if (more[i].value) arguments[n++] = more[i].option, arguments[n++] = more[i].value;
     if (values->no_sandbox) arguments[n++] = "--no-sandbox";
-    whit_buf_append_str(&prompt, task->text);
-    if (task->reason.size_bytes)
-        whit_buf_printf(&prompt, "\n\nThis task was done once before, and its changes could not be merged: %.*s",
-                        (int)task->reason.size_bytes, whit_chars(&task->reason));
-    whit_buf_append(&prompt, "", 1);
     arguments[n++] = "-p";
-    arguments[n++] = whit_chars(&prompt);
+    arguments[n++] = "-";
+    const int prompt = open_prompt(task);
     const int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     cli_flush(p->call);
-    task->pid = fd >= 0 && !prompt.failed ? whit_fork_bound(SIGTERM) : -1;
+    task->pid = fd >= 0 && prompt >= 0 ? whit_fork_bound(SIGTERM) : -1;
     if (task->pid == 0) {
-        if (values->hides_key) unsetenv("WHIT_API_KEY");
+        if (values->hides_key || p->server_pid) unsetenv("WHIT_API_KEY");
+        if (p->server_pid) setenv(WHIT_TASK_SOCKET, p->socket_path, 1);
         if (found) name_port(found->port);
         /* The copy is in the usual cache folder, and an agent refuses to write into folders of its own files, so the
          * task gets other folders. */
@@ -161,11 +175,11 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
         if (whit_guard_own_folder(WHIT_GUARD_OWN_CACHE, folder)) setenv(WHIT_TASK_CACHE, folder, 1);
         setenv("XDG_CACHE_HOME", cache, 1);
         setenv("XDG_STATE_HOME", state, 1);
-        become((char *const *)arguments, fd);
+        become((char *const *)arguments, prompt, fd);
     }
     const whit_status status = task->pid > 0 ? WHIT_OK : whit_fail_errno(error, log, "start the process of a task");
     if (fd >= 0) close(fd);
-    whit_buf_free(&prompt);
+    if (prompt >= 0) close(prompt);
     WHIT_TRY(status);
     task->state = TASK_RUNS;
     p->n_running++;
@@ -370,7 +384,33 @@ static int read_tasks(struct parallel *p)
     return status;
 }
 
-/* Starts whit serve with the model of -m for all tasks, so that they share prefixes and one queue. Sets p->url. */
+/* Removes the variables that set options of whit serve, such as the key and the log with texts of a server that the
+ * user has set up: the server of the tasks has only the options that it is given. */
+static void clear_serve_options(void)
+{
+    static const char prefix[] = "WHIT_", kept[] = "WHIT_CPU=";
+    char name[128];
+    for (char **variable = environ; *variable;) {
+        const size_t n = strcspn(*variable, "=");
+        const bool is_option = strncmp(*variable, prefix, sizeof prefix - 1) == 0 &&
+            strncmp(*variable, kept, sizeof kept - 1) != 0 && n < sizeof name;
+        snprintf(name, sizeof name, "%.*s", (int)n, *variable);
+        if (!is_option || unsetenv(name) != 0) variable++;
+    }
+}
+
+/* Waits until the server listens at its socket. Otherwise returns false, with its last line. */
+static bool wait_for_server(FILE *said, const char *socket_path, char *line, int line_bytes)
+{
+    while (said && fgets(line, line_bytes, said)) {
+        line[strcspn(line, "\n")] = 0;
+        if (strstr(line, socket_path)) return true;
+    }
+    return false;
+}
+
+/* Starts whit serve with the model of -m for all tasks, so that they share prefixes and one queue. Sets p->url. The
+ * server listens at a socket in a folder of its own: no other user can ask it, or take its place when it ends. */
 static int start_server(struct parallel *p)
 {
     const struct agent_values *values = p->call->values;
@@ -378,27 +418,32 @@ static int start_server(struct parallel *p)
     int ends[2];
     snprintf(jobs, sizeof jobs, "%u", values->n_jobs);
     snprintf(n_ctx, sizeof n_ctx, "%u", values->session.n_ctx);
-    const char *arguments[] = {
-        "whit", "serve", "-m", values->local, "--port", "0", "--parallel", jobs, values->session.n_ctx ? "-c" : NULL,
-        n_ctx,  NULL};
+    snprintf(p->server_folder, sizeof p->server_folder, "/tmp/whit-XXXXXX");
+    if (!mkdtemp(p->server_folder)) {
+        p->server_folder[0] = 0;
+        return cli_fail(p->call, CLI_IO, "the model's server: a folder in /tmp: %s", strerror(errno));
+    }
+    snprintf(p->socket_path, sizeof p->socket_path, "%s/model", p->server_folder);
+    const char *arguments[] = {"whit",        "serve",    "-m",
+                               values->local, "--socket", p->socket_path,
+                               "--parallel",  jobs,       values->session.n_ctx ? "-c" : NULL,
+                               n_ctx,         NULL};
     if (pipe2(ends, O_CLOEXEC) != 0) return cli_fail(p->call, CLI_IO, "the model's server: %s", strerror(errno));
     cli_flush(p->call);
     p->server_pid = whit_fork_bound(SIGTERM);
-    if (p->server_pid == 0) become((char *const *)arguments, ends[1]);
+    if (p->server_pid == 0) {
+        clear_serve_options();
+        become((char *const *)arguments, open("/dev/null", O_RDONLY | O_CLOEXEC), ends[1]);
+    }
     close(ends[1]);
     FILE *said = p->server_pid > 0 ? fdopen(ends[0], "r") : NULL;
     char line[512] = "its process could not be started";
-    while (said && !p->server_url[0] && fgets(line, sizeof line, said)) {
-        const char *at = strstr(line, "http://");
-        if (at) snprintf(p->server_url, sizeof p->server_url, "%.*s/v1", (int)strcspn(at, " \n"), at);
-    }
-    line[strcspn(line, "\n")] = 0;
-    if (!p->server_url[0]) {
+    if (!wait_for_server(said, p->socket_path, line, sizeof line)) {
         if (said) fclose(said);
         return cli_fail(p->call, CLI_FAILED, "the model's server did not start: %s", line);
     }
     /* The read end is not closed before this program ends, because the server may write more lines. */
-    p->url = p->server_url;
+    p->url = "http://localhost/v1";
     return CLI_OK;
 }
 
@@ -435,6 +480,8 @@ int cli_agent_parallel(cli_call *call, const char *project)
         whit_buf_free(&p.tasks[i].reason);
     }
     end_child(p.server_pid);
+    if (p.socket_path[0]) unlink(p.socket_path); /* left there if the server was killed */
+    if (p.server_folder[0]) rmdir(p.server_folder);
     whit_agent_config_free(&p.config);
     free(p.tasks);
     free(p.file.data);

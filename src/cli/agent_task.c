@@ -126,6 +126,7 @@ static int open_remote(struct cli_tasks *t)
         return cli_fail_error(t->call, &error);
     if (t->key.failed) return cli_fail(t->call, CLI_LIMIT, "not enough memory for a key");
     whit_endpoint_options at = {.url = values->url,
+                                .socket_path = getenv(WHIT_TASK_SOCKET),
                                 .key = whit_chars(&t->key),
                                 .cancel = t->cancel,
                                 .on_retry = task_retry,

@@ -140,6 +140,20 @@ def agent(name, endpoint, *arguments):
 
 texts = [f"TASK {i}: do it" for i in range(1, N_TASKS + 1)]
 
+
+def processes(*words):
+    """Arguments and environments of the processes of this user whose arguments contain all words."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            arguments = open(f"/proc/{pid}/cmdline", "rb").read()
+            if all(word.encode() in arguments for word in words):
+                found.append((arguments, open(f"/proc/{pid}/environ", "rb").read()))
+        except OSError:
+            pass
+    return found
+
+
 # One after the other.
 project("serial")
 serial = Endpoint(False)
@@ -151,8 +165,12 @@ for text in texts:
 project("parallel")
 open("tasks.txt", "w").write("# twelve tasks\n\n" + "\n".join(texts) + "\n")
 parallel = Endpoint(True)
+seen, reply = [], parallel.reply
+parallel.reply = lambda messages: (seen.append(processes("--allow", "parallel")), reply(messages))[1]
 ended = agent("parallel", parallel, "-j", str(N_JOBS), "tasks.txt")
 wanted(ended.returncode == 0, "-j 4", ended.returncode, ended.stderr)
+# Other users can read the arguments of a process: no task is among them.
+wanted(max(map(len, seen)) >= N_JOBS and not any(b"TASK" in one for few in seen for one, _ in few), seen[:1])
 wanted(tree("parallel") == tree("serial"), tree("parallel"), "is not", tree("serial"))
 wanted(tree("serial")["a.c"] == SOURCE.replace("n + n", "n + n + 3 + 4"), tree("serial")["a.c"])
 wanted({"left", "instead"} <= set(tree("serial")) and "right" not in tree("serial"), tree("serial"))
@@ -222,9 +240,34 @@ if can_hide:
 # -m: one server for all tasks, which ends with them. A model of random weights says something and changes nothing.
 project("local")
 if subprocess.run([os.environ["TINY"], "chat.gguf", "1", "chat"], check=False).returncode == 0:
+    # The server has a socket that no other user can reach, no option of the environment, and nobody gets a key.
+    open("key", "w").write("key-of-an-endpoint-1\n")
+    os.chmod("key", 0o600)
+    env = dict(environment("local"), WHIT_API_KEY="key-of-an-endpoint-2", WHIT_HOST="0.0.0.0", WHIT_LOG=os.path.abspath("texts"),
+               WHIT_LOG_TEXTS="1")
+    seen, has_ended = [], threading.Event()
+
+    def watch():
+        while not has_ended.wait(0.02):
+            seen.extend(processes("chat.gguf", "serve") + processes("--allow", "-p"))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
     ended = subprocess.run([WHIT, "agent", "-j", "2", "-m", "chat.gguf", "-c", "8192", "--project", "local/p", "--max-turns", "2",
-                            "say this", "say that"], env=environment("local"), stdin=subprocess.DEVNULL, capture_output=True,
-                           text=True, check=False)
+                            "--key-file", "key", "say this", "say that"], env=env, stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True, check=False)
+    has_ended.set()
+    watching.join()
+    serving = [one for one in seen if b"\0serve\0" in one[0]]
+    # before its exec() a process has the environment of its parent
+    wanted(serving and b"key-of" not in serving[-1][1] and b"WHIT_HOST" not in serving[-1][1], serving[-1:])
+    wanted(all(b"--socket\0/tmp/" in one and b"--port" not in one for one, _ in serving), serving[:1])
+    tasks = [one for one in seen if b"\0serve\0" not in one[0]]
+    wanted(tasks and not any(b"say th" in one or b"key" in one for one, _ in tasks), tasks[:1])
+    wanted(b"key-of" not in tasks[-1][1], tasks[-1:])
+    wanted(not os.path.exists("texts"), "the server of the tasks has written a log of texts")
+    folder = re.search(rb"/tmp/whit-[^/]*", serving[-1][0]).group(0)
+    wanted(not os.path.exists(folder), folder, "is left")
     wanted("task 1" in ended.stderr and "task 2" in ended.stderr and "did not start" not in ended.stderr, ended)
     wanted(set(tree("local")) == {"a.c", ".whit/agent.json"}, tree("local"))
 print(f"{parallel.n_requests} requests, at most {parallel.n_most} at once; one after the other {serial.n_requests}")

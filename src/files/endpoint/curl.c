@@ -22,7 +22,7 @@
 struct whit_endpoint {
     whit_libcurl api;
     whit_endpoint_options options;
-    char *url;
+    char *url, *socket_path;
     CURL *curl;
     struct curl_slist *headers;
     /* The members below are the state of the current request: */
@@ -81,6 +81,7 @@ static whit_status prepare_request(whit_endpoint *endpoint, whit_error *error)
         n -= sizeof tail - 1;
     char *bearer = NULL;
     bool ok = asprintf(&endpoint->url, "%.*s%s", (int)n, options->url, path) > 0;
+    if (ok && options->socket_path) ok = (endpoint->socket_path = strdup(options->socket_path)) != NULL;
     ok = ok && add_header(endpoint, "Content-Type: application/json") && add_header(endpoint, "Expect:");
     if (ok && options->key && *options->key) {
         ok = asprintf(&bearer, "Authorization: Bearer %s", options->key) > 0 && add_header(endpoint, bearer);
@@ -111,7 +112,7 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
     opened->curl = opened->api.easy_init();
     status = opened->curl ? prepare_request(opened, error) : whit_fail_memory(error, "a connection", 0);
     /* The caller owns these texts and may free them now. */
-    opened->options.url = opened->options.path = opened->options.key = NULL;
+    opened->options.url = opened->options.socket_path = opened->options.path = opened->options.key = NULL;
     if (status == WHIT_OK)
         *endpoint = opened;
     else
@@ -126,6 +127,7 @@ void whit_endpoint_close(whit_endpoint *endpoint)
     endpoint->api.slist_free(endpoint->headers);
     whit_buf_free(&endpoint->said);
     free(endpoint->url);
+    free(endpoint->socket_path);
     free(endpoint);
 }
 
@@ -188,6 +190,7 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
     }
     /* Bypass proxies: the request is not encrypted, and a proxy could read the key. */
     if (is_this_machine(endpoint->url)) api->setopt(curl, CURLOPT_NOPROXY, "*");
+    if (endpoint->socket_path) api->setopt(curl, CURLOPT_UNIX_SOCKET_PATH, endpoint->socket_path);
     /* The stall limit does not catch a server that keeps sending a few bytes. */
     api->setopt(curl, CURLOPT_TIMEOUT_MS, (long)left_ms);
     api->setopt(curl, CURLOPT_POST, 1L);

@@ -13,6 +13,7 @@ typedef struct whit_endpoint whit_endpoint;
 
 typedef struct whit_endpoint_options {
     const char *url;             /* base address, ".../v1", or the complete address ".../v1/chat/completions" */
+    const char *socket_path;     /* path of a Unix socket to which requests for the address are sent; NULL: none */
     const char *path;            /* appended to the base address; NULL: "/chat/completions" */
     const char *key;             /* NULL or "": no key; sent only over https, or over http to this machine */
     uint32_t connect_s, stall_s; /* seconds to connect (0: 20); seconds without received data before the attempt fails
