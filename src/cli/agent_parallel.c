@@ -29,6 +29,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+extern char **environ;
+
 enum { TASKS_MAX = 1000, ARGUMENTS_MAX = 32, REASON_BYTES = 2000, CONFIG_BYTES_MAX = 1 << 20 };
 
 /* ---- tasks ---------------------------------------------------------------------------------- */

@@ -197,6 +197,29 @@ for program, changed, is_asked in (("tools/s.py", "tools/s.py", True), ("tools/s
     done = subprocess.run([WHIT, "agent", "apply", "patch", "--project", "p", "--yes"], env=environment(), capture_output=True, text=True,
                           start_new_session=True, stdin=subprocess.DEVNULL)
     wanted(os.path.exists("p/" + changed) != is_asked and ("an MCP server" in done.stderr) == is_asked, f"apply, {program}, {changed}: {done.stderr}")
+P = os.path.abspath("p")
+for words, env, changed, is_asked in (
+        (["env", "python3", "-m", "s"], "project", "b.c", True), (["poetry", "run", "s"], "project", "b.c", True),
+        (["uv", "--directory", P, "run", "s.py"], {}, "s.py", True), (["uv", "--project=" + P + "/tools", "run", "s"], {}, "tools/s.py", True),
+        (["uv", "--project=" + P + "/tools", "run", "s"], {}, "b.c", False), (["make", "-C", P, "mcp"], {}, "b.c", True),
+        (["bash", "-c", f"cd {P} && exec python3 s.py"], {}, "s.py", True), (["sh", "-c", "cd ~/q/tools; ./s"], {}, "tools/s.py", True),
+        (["sh", "-c", "cd $HOME/q && ./s"], {}, "b.c", True), (["sh", "-c", "cd 'q/tools' && ./s"], {}, "tools/s", True),
+        (["python3", "-c", f"import sys; sys.path.insert(0, '{P}/tools'); import s"], {}, "tools/s.py", True),
+        (["node", f"--require={P}/tools/a.js", "s"], {}, "tools/b.js", True), (["python3", "-m", "s"], {"PYTHONPATH": f"/usr/share:{P}/tools"}, "tools/s.py", True),
+        (["python3", "-m", "s"], {"PYTHONPATH": f"{P}/new"}, "new/s.py", True), (["s"], {"PATH": f"{P}/tools:/usr/bin"}, "tools/s", True),
+        (["npx", "-y", "server-filesystem", P], {}, "b.c", False), (["uvx", "mcp-server-git", "--repository", P], {}, "b.c", False),
+        (["server", "--root", P], {"ROOT": P}, "b.c", False)):
+    project()
+    os.makedirs("p/tools")
+    open("p/tools/a.js", "w").write("x\n")
+    if not os.path.exists("home/q"):
+        os.symlink(P, "home/q")
+    settings = {"command": words, "folder": "project"} if env == "project" else {"command": words, "env": env}
+    json.dump({"mcp": {"s": settings}}, open("config/whit/agent.json", "w"))
+    open("patch", "w").write(f"{changed}\n<<<<<<< SEARCH\n=======\ny\n>>>>>>> REPLACE\n")
+    done = subprocess.run([WHIT, "agent", "apply", "patch", "--project", "p", "--yes"], env=environment(), capture_output=True, text=True,
+                          start_new_session=True, stdin=subprocess.DEVNULL)
+    wanted(os.path.exists("p/" + changed) != is_asked and ("an MCP server" in done.stderr) == is_asked, f"{words}, {env}, {changed}: {done.stderr}")
 project({"s": server("good", folder="project")})
 done, got, e = agent([message(None, [("write", {"path": "b.c", "content": "int b;\n"})]), END])
 wanted("an MCP server" in got[0] and not os.path.exists("p/b.c"), f"a server that is started in the project: {got}")

@@ -11,6 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef _WIN32
+extern char **environ;
+#endif
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -37,11 +43,10 @@ static bool is_package(const char *folder)
     return false;
 }
 
-/* Returns whether a program looks for code in the folder in which it is started. */
-static bool looks_around(const char *program)
+/* Returns whether a program runs the code of a folder that is its argument. */
+static bool runs_folder(const char *program)
 {
-    static const char *const names[] = {"python", "node", "npx",  "npm",  "pnpm", "yarn",  "bun", "deno", "uv",
-                                        "ruby",   "perl", "make", "rake", "just", "cargo", "go",  "sh",   "bash"};
+    static const char *const names[] = {"python", "node", "npx", "npm", "pnpm", "bun", "deno", "uv"};
     const char *slash = strrchr(program, '/');
     const char *name = slash ? slash + 1 : program;
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -91,6 +96,126 @@ static bool know_word(const char *project, const char *start, const char *word, 
     return !is_part || know_folder(project, real);
 }
 
+/* Tells the folder of code that a path names: the folder itself, which may be the project, or the folder of a file.
+ * `path` may begin with "~/", "$HOME/" or "${HOME}/". */
+static bool know_code(const char *project, const char *start, const char *path, size_t n_bytes)
+{
+    static const char *const homes[] = {"~", "$HOME", "${HOME}"};
+    char full[PATH_MAX], real[PATH_MAX];
+    const char *folder = start;
+    bool is_whole = *path == '/';
+    if (!n_bytes || n_bytes >= PATH_MAX) return true;
+    for (size_t i = 0; i < COUNT(homes); i++) {
+        const size_t n = strlen(homes[i]);
+        if (n_bytes < n || memcmp(path, homes[i], n) != 0 || (n_bytes > n && path[n] != '/')) continue;
+        folder = whit_or_empty(getenv("HOME"));
+        is_whole = false;
+        path += n;
+        n_bytes -= n;
+        break;
+    }
+    const int n = is_whole ? snprintf(full, sizeof full, "%.*s", (int)n_bytes, path)
+                           : snprintf(full, sizeof full, "%s/%.*s", folder, (int)n_bytes, path);
+    if (*full != '/' || n >= (int)sizeof full) return true;
+    (void)whit_light_real("/", full + 1, real);
+    struct stat about;
+    const bool is_file = stat(real, &about) == 0 && !S_ISDIR(about.st_mode);
+    if (is_file) return know_program(project, full);
+    /* another word, such as a module's name, is not a path */
+    return !*real || (!is_whole && !whit_path_exists(real)) || know_folder(project, real);
+}
+
+/* Tells what the paths in a line of code or in a list of paths name. */
+static bool know_line(const char *project, const char *start, const char *line)
+{
+    static const char separators[] = " \t\r\n\"'`=:;,&|()<>[]";
+    bool ok = true;
+    for (size_t n; *line; line += n + (line[n] != 0)) {
+        n = strcspn(line, separators);
+        ok = know_code(project, start, line, n) && ok;
+    }
+    return ok;
+}
+
+/* Returns whether a word is a line of shell or of another language, such as the argument of `sh -c`. */
+static bool is_line(const char *word)
+{
+    return strpbrk(word, " \t\n;&|()") != NULL;
+}
+
+/* Returns whether a word is an option by which programs are told where code is. *value gets the text in the same word,
+ * as in "--directory=FOLDER", or NULL. */
+static bool names_code(const char *word, const char **value)
+{
+    static const char *const options[] = {
+        "directory", "dir",       "cwd",       "chdir",       "prefix",        "project",     "package",
+        "from",      "with",      "workspace", "app-dir",     "manifest-path", "require",     "import",
+        "loader",    "file",      "makefile",  "script",      "with-editable", "editable",    "env-file",
+        "config",    "classpath", "cp",        "module-path", "jar",           "working-dir", "working-directory"};
+    static const char letters[] = "CrIfpLe";
+    *value = NULL;
+    if (word[0] != '-' || !word[1]) return false;
+    const char *name = word + 1 + (word[1] == '-');
+    const size_t n = strcspn(name, "=");
+    for (size_t i = 0; i < COUNT(options); i++) {
+        if (strlen(options[i]) != n || strncmp(name, options[i], n) != 0) continue;
+        *value = name[n] ? name + n + 1 : NULL;
+        return true;
+    }
+    if (word[1] == '-' || !strchr(letters, word[1])) return false;
+    *value = word[2] ? word + 2 : NULL;
+    return true;
+}
+
+/* Tells the code that the words of a command name by options and in lines of code. */
+static bool know_options(const char *project, const char *start, const json_t *command)
+{
+    bool ok = true, is_value = false;
+    char real[PATH_MAX];
+    size_t i;
+    json_t *item;
+    json_array_foreach(command, i, item)
+    {
+        const char *word = whit_or_empty(json_string_value(item)), *value;
+        const bool is_option = i && names_code(word, &value);
+        if (i && (is_value || is_line(word))) ok = know_line(project, start, word) && ok;
+        if (is_option && value) ok = know_line(project, start, value) && ok;
+        is_value = is_option && !value;
+    }
+    /* python3 FOLDER, npx FOLDER */
+    const char *first = whit_or_empty(json_string_value(json_array_get(command, 0)));
+    const char *second = whit_or_empty(json_string_value(json_array_get(command, 1)));
+    if (runs_folder(first) && *second == '/' && realpath(second, real) && is_package(real))
+        ok = know_folder(project, real) && ok;
+    return ok;
+}
+
+/* Returns whether programs take code from the paths in this variable. */
+static bool is_code_variable(const char *name)
+{
+    static const char *const parts[] = {"PATH", "LIB", "OPT", "PRELOAD", "STARTUP", "FLAGS"};
+    for (size_t i = 0; i < COUNT(parts); i++)
+        if (strstr(name, parts[i])) return true;
+    return strcmp(name, "ENV") == 0 || strcmp(name, "BASH_ENV") == 0;
+}
+
+/* Tells the code that a server's variables name: variables of its settings, and inherited ones. */
+static bool know_variables(const char *project, const char *start, const json_t *own)
+{
+    bool ok = true;
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)own, name, value) if (is_code_variable(name)) ok =
+        know_line(project, start, json_string_value(value)) && ok;
+    for (char **variable = environ; *variable; variable++) {
+        char inherited[64];
+        snprintf(inherited, sizeof inherited, "%.*s", (int)strcspn(*variable, "="), *variable);
+        const char *text = strchr(*variable, '=');
+        if (text && is_code_variable(inherited)) ok = know_line(project, start, text + 1) && ok;
+    }
+    return ok;
+}
+
 whit_status whit_programs_know(const json_t *servers, const char *project, whit_error *error)
 {
     const char *name;
@@ -103,11 +228,13 @@ whit_status whit_programs_know(const json_t *servers, const char *project, whit_
     {
         const char *folder = whit_or_empty(json_string_value(json_object_get(server, "folder")));
         const bool is_inside = strcmp(folder, "project") == 0;
+        const char *start = is_inside ? real : whit_or_empty(getenv("HOME"));
         const json_t *command = json_object_get(server, "command");
-        const char *first = whit_or_empty(json_string_value(json_array_get(command, 0)));
-        if (is_inside && looks_around(first)) ok = know_folder(real, real) && ok;
-        json_array_foreach(command, i, word) ok =
-            know_word(real, is_inside ? real : whit_or_empty(getenv("HOME")), json_string_value(word), !i) && ok;
+        /* programs look for code and for settings in the folder in which they are started */
+        if (is_inside) ok = know_folder(real, real) && ok;
+        json_array_foreach(command, i, word) ok = know_word(real, start, json_string_value(word), !i) && ok;
+        ok = know_options(real, start, command) && ok;
+        ok = know_variables(real, start, json_object_get(server, "env")) && ok;
     }
     return ok
         ? WHIT_OK
