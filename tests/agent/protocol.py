@@ -207,11 +207,13 @@ for words, env, changed, is_asked in (
         (["python3", "-c", f"import sys; sys.path.insert(0, '{P}/tools'); import s"], {}, "tools/s.py", True),
         (["node", f"--require={P}/tools/a.js", "s"], {}, "tools/b.js", True), (["python3", "-m", "s"], {"PYTHONPATH": f"/usr/share:{P}/tools"}, "tools/s.py", True),
         (["python3", "-m", "s"], {"PYTHONPATH": f"{P}/new"}, "new/s.py", True), (["s"], {"PATH": f"{P}/tools:/usr/bin"}, "tools/s", True),
+        (["dotnet", P + "/tools/s.dll"], {}, "tools/s.dll", True), (["go", "run", P + "/tools"], {}, "tools/s.go", True),
         (["npx", "-y", "server-filesystem", P], {}, "b.c", False), (["uvx", "mcp-server-git", "--repository", P], {}, "b.c", False),
         (["server", "--root", P], {"ROOT": P}, "b.c", False)):
     project()
     os.makedirs("p/tools")
-    open("p/tools/a.js", "w").write("x\n")
+    for name in ("a.js", "main.go"):
+        open("p/tools/" + name, "w").write("x\n")
     if not os.path.exists("home/q"):
         os.symlink(P, "home/q")
     settings = {"command": words, "folder": "project"} if env == "project" else {"command": words, "env": env}

@@ -20,22 +20,25 @@ extern char **environ;
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Returns whether a word of a command names a script by its ending. */
-static bool is_script(const char *word)
+/* Returns whether a file of the project that a command names is a program, a script or a library by its ending: servers
+ * are told of files with data, too, and all other endings count. */
+static bool is_program(const char *word)
 {
-    static const char *const ends[] = {".py",  ".pyw", ".pyz", ".js",  ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx",
-                                       ".tsx", ".rb",  ".pl",  ".php", ".lua", ".sh",  ".jl", ".jar", ".exs", ".tcl"};
-    const char *end = strrchr(word, '.');
-    for (size_t i = 0; end && i < COUNT(ends); i++)
-        if (strcmp(end, ends[i]) == 0) return true;
-    return false;
+    static const char *const data[] = {".db",   ".sqlite",  ".sqlite3", ".duckdb", ".json", ".jsonl", ".csv",
+                                       ".tsv",  ".parquet", ".txt",     ".md",     ".log",  ".pdf",   ".xml",
+                                       ".html", ".png",     ".jpg",     ".svg",    ".yaml", ".yml"};
+    const char *slash = strrchr(word, '/'), *end = strrchr(slash ? slash : word, '.');
+    for (size_t i = 0; end && i < COUNT(data); i++)
+        if (strcasecmp(end, data[i]) == 0) return false;
+    return true;
 }
 
 /* Returns whether a folder is a package, which programs run as a whole. */
 static bool is_package(const char *folder)
 {
-    static const char *const files[] = {"package.json", "index.js",   "__main__.py", "pyproject.toml",
-                                        "deno.json",    "Cargo.toml", "go.mod"};
+    static const char *const files[] = {"package.json", "index.js", "index.mjs",  "index.ts", "__main__.py",
+                                        "main.py",      "main.go",  "main.ts",    "mod.ts",   "pyproject.toml",
+                                        "deno.json",    "go.mod",   "Cargo.toml", "Makefile"};
     char path[PATH_MAX];
     for (size_t i = 0; i < COUNT(files); i++)
         if (snprintf(path, sizeof path, "%s/%s", folder, files[i]) < (int)sizeof path && whit_path_exists(path))
@@ -90,9 +93,11 @@ static bool know_word(const char *project, const char *start, const char *word, 
     int n = snprintf(path, sizeof path, "%s", word);
     if (!whit_path_is_absolute(word)) n = snprintf(path, sizeof path, "%s/%s", start, word);
     if (*path != '/' || n >= (int)sizeof path) return true;
-    if (is_first || is_script(word)) return know_program(project, path);
+    struct stat about;
+    const bool is_folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    if (is_first || (!is_folder && is_program(word))) return know_program(project, path);
     /* the project itself is what many servers are told to work on, so only folders in it count */
-    const bool is_part = realpath(path, real) && strcmp(real, project) != 0 && is_package(real);
+    const bool is_part = is_folder && realpath(path, real) && strcmp(real, project) != 0 && is_package(real);
     return !is_part || know_folder(project, real);
 }
 
