@@ -5,6 +5,7 @@
 #include "agent/guard.h"
 #include "agent/programs.h"
 #include "agent/rpc.h"
+#include "agent/runs.h"
 #include "base/items.h"
 #include "base/path.h"
 #include "base/phrase.h"
@@ -131,7 +132,9 @@ static void find_home(struct whit_mcp *mcp)
     /* "HOME/." leads nowhere if the home is not a folder */
     const bool is_folder = home && whit_path_is_absolute(home) &&
         snprintf(inside, sizeof inside, "%s/.", home) < (int)sizeof inside && realpath(inside, mcp->home);
-    if (is_folder && !whit_path_is_below(mcp->home, mcp->project)) return;
+    const char *copied = getenv(WHIT_TASK_PROJECT); /* the project is a copy of this one */
+    if (is_folder && !whit_path_is_below(mcp->home, mcp->project) && !(copied && whit_path_is_below(mcp->home, copied)))
+        return;
     if (whit_agent_state_path(mcp->project, NULL, "servers", "", mcp->home, &ignored) != WHIT_OK ||
         whit_agent_make_folders(mcp->home, &ignored) != WHIT_OK)
         *mcp->home = 0;
