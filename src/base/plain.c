@@ -13,6 +13,7 @@
 /* maximum of combining characters over one character: tmux drops those beyond 21 bytes in total */
 #define OVER_MAX    4
 #define TAB_COLUMNS 8
+#define COLUMNS_MIN 8 /* columns of a row at least: nobody can read a narrower terminal */
 /* maximum width of a run of blanks within a line, in columns, that is shown as it is */
 #define BLANKS_MAX 64
 
@@ -233,6 +234,32 @@ static bool expand_tabs(const char *text, size_t n, whit_buf *out)
     return !out->failed;
 }
 
+/* Breaks lines into rows. Each character counts for one column or more, also a combining mark, which some terminals
+ * draw beside the letter. */
+static bool break_rows(const char *text, size_t n, size_t n_columns, whit_buf *out)
+{
+    size_t shown = 0, column = 0;
+    if (n_columns < COLUMNS_MIN) n_columns = COLUMNS_MIN;
+    for (size_t i = 0, length; i < n; i += length) {
+        const uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
+        const int drawn = code == WHIT_UTF8_INVALID ? 1 : utf8proc_charwidth((utf8proc_int32_t)code);
+        const size_t width = drawn > 1 ? (size_t)drawn : 1;
+        if (code == '\n') {
+            column = 0;
+            continue;
+        }
+        if (column + width > n_columns && !is_drawn_over(code)) {
+            whit_buf_append(out, text + shown, i - shown);
+            whit_buf_append_str(out, "\n" WHIT_PLAIN_ROW);
+            shown = i;
+            column = sizeof WHIT_PLAIN_ROW - 1;
+        }
+        column += width;
+    }
+    if (n > shown) whit_buf_append(out, text + shown, n - shown);
+    return !out->failed;
+}
+
 /* Kinds of runs that UAX #9 orders from right to left, or before which it does so with the characters around them. */
 enum run_kind { RUN_NONE, RUN_LETTERS, RUN_DIGITS };
 
@@ -274,11 +301,14 @@ bool whit_plain_keep_order(const char *text, size_t n, whit_buf *out)
     return !out->failed;
 }
 
-bool whit_plain_for_terminal(const char *text, size_t n, whit_buf *out)
+bool whit_plain_for_terminal(const char *text, size_t n, unsigned n_columns, whit_buf *out)
 {
-    whit_buf expanded = {0};
-    const bool ok =
-        expand_tabs(text, n, &expanded) && whit_plain_keep_order(whit_chars(&expanded), expanded.size_bytes, out);
+    whit_buf expanded = {0}, broken = {0};
+    bool ok = expand_tabs(text, n, &expanded);
+    if (ok && n_columns) ok = break_rows(whit_chars(&expanded), expanded.size_bytes, n_columns, &broken);
+    const whit_buf *rows = n_columns ? &broken : &expanded;
+    ok = ok && whit_plain_keep_order(whit_chars(rows), rows->size_bytes, out);
     whit_buf_free(&expanded);
+    whit_buf_free(&broken);
     return ok;
 }

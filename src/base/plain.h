@@ -59,9 +59,12 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
  * run from right to left and everything else where the text has it: without the marks, a run would also draw the digits
  * and punctuation beside it to its other side. The result is false if memory runs out. */
 bool whit_plain_keep_order(const char *text, size_t n, whit_buf *out);
+#define WHIT_PLAIN_ROW "> " /* begins each further row of a line that is longer than a row of the terminal */
 /* Appends `text` for a terminal, as whit_plain_keep_order() does, and with each tab replaced by blanks up to the next
  * multiple of eight columns: a tab in the terminal's last column moves nothing, so that the words around it would be
- * shown as one. The result is false if memory runs out. */
-bool whit_plain_for_terminal(const char *text, size_t n, whit_buf *out);
+ * shown as one. A line that does not fit in a row of n_columns is broken into rows, which begin with WHIT_PLAIN_ROW:
+ * where the terminal breaks it, a row that begins with "+" would look like the next line of a difference. n_columns: 0
+ * breaks no lines. The result is false if memory runs out. */
+bool whit_plain_for_terminal(const char *text, size_t n, unsigned n_columns, whit_buf *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -36,6 +37,12 @@ const char *whit_typed_plain(void)
     if (!kind || !*kind || strcmp(kind, "dumb") == 0) return "";
     /* the console of Linux would print the end of the last sequence, which sets the direction of a line */
     return strncmp(kind, "linux", 5) == 0 ? USUAL : USUAL "\x1b[?2501l\x1b[1 k";
+}
+
+unsigned whit_typed_columns(int terminal)
+{
+    struct winsize size;
+    return ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
 bool whit_typed_waits(int terminal)

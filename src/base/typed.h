@@ -16,6 +16,8 @@ ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, co
  * the end of a long line in the next row, and with lines that begin at the left; the whole screen
  * scrolls. Another program may have left it so that parts are hidden. "" for a terminal without such sequences. */
 const char *whit_typed_plain(void);
+/* Returns the number of columns of a terminal; 80 if it does not tell it, as on a serial line. */
+unsigned whit_typed_columns(int terminal);
 /* Returns whether bytes that were typed or pasted at the terminal have not been read yet. */
 bool whit_typed_waits(int terminal);
 

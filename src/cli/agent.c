@@ -113,10 +113,12 @@ static void write_shown(cli_call *call, const char *text, size_t n)
 static void write_coloured(cli_call *call, const char *text, size_t n_bytes)
 {
     struct hunk_left left = {0};
+    const char *colour = NULL;
     for (size_t i = 0, n; i < n_bytes; i += n) {
         const char *end = memchr(text + i, '\n', n_bytes - i);
         size_t n_line = end ? (size_t)(end - text) - i : n_bytes - i;
-        const char *colour = colour_of(text + i, n_line, &left);
+        /* no line of a difference begins with the first character of a further row */
+        if (!n_line || text[i] != *WHIT_PLAIN_ROW) colour = colour_of(text + i, n_line, &left);
         if (colour) cli_control(call, colour);
         write_shown(call, text + i, n_line);
         if (colour) cli_control(call, "\x1b[0m");
@@ -128,7 +130,7 @@ static void write_coloured(cli_call *call, const char *text, size_t n_bytes)
 void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
 {
     whit_buf shown = {0};
-    if (isatty(STDOUT_FILENO) && whit_plain_for_terminal(text, n_bytes, &shown)) {
+    if (isatty(STDOUT_FILENO) && whit_plain_for_terminal(text, n_bytes, whit_typed_columns(STDOUT_FILENO), &shown)) {
         text = whit_chars(&shown);
         n_bytes = shown.size_bytes;
     }

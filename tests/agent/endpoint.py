@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """An endpoint that replays answers of a model, and a terminal at which somebody answers."""
+import fcntl
 import http.server
 import json
 import os
 import pty
 import select
 import signal
+import struct
 import termios
 import threading
 import time
@@ -88,11 +90,12 @@ def wait_for_keys(terminal, seconds=10):
         time.sleep(0.005)
 
 
-def at_terminal(command, answers, env=None, seconds=60):
+def at_terminal(command, answers, env=None, seconds=60, columns=1000):
     """Runs a command at a terminal of its own; answers: (text to wait for after the last one, text to type, and what is
     done before it). (status, all output)"""
     pid, terminal = pty.fork()
     if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.execvpe(command[0], command, env or os.environ)
     seen, waiting, end, past = b"", list(answers), time.time() + seconds, 0
     while time.time() < end:

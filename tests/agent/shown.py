@@ -118,6 +118,17 @@ open("t.patch", "w").write("*** Begin Patch\n*** Update File: t.sh\n@@\n-x\n+rm\
 status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply t.patch --project p > log"], [("[y/N", "n\n")], environment())
 wanted("+rm     /" in seen and "+rm\t/" in open("log").read(), f"a tab beside a pipe: {seen!r}")
 
+# A row that a terminal begins within a line is no line of its own: a comment may be as long as a row and go on with code.
+long_line, end = "# " + "-" * 77, "verify || exit 1"
+for how in ("", "> log"):
+    project({"r.sh": b"x\n"})
+    open("r.patch", "w").write(f"*** Begin Patch\n*** Update File: r.sh\n@@\n-x\n+{long_line}+{end}\n*** End Patch\n")
+    for columns in (80, 0, 41):  # a serial line tells no columns
+        status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply r.patch --project p {how}"], [("[y/N", "n\n")], environment(), columns=columns)
+        rows = seen.replace("\x1b[32m", "").replace("\x1b[0m", "").split("\r\n")
+        whole = f"+{long_line}+{end}" in "\n".join(rows).replace("\n> ", "")
+        wanted(whole and all(len(row) <= (columns or 80) for row in rows if "# " in row or end in row), f"rows of {columns} columns {how}: {seen!r}")
+
 # Letters from right to left stay letters; marks keep the digits and signs beside them where the file has them, at a terminal and in
 # an editor, not in what programs read.
 HEBREW = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd: x = 3 - \u05d0 1\n"

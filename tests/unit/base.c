@@ -174,10 +174,32 @@ static void shown_texts_differ(void **state)
         whit_buf_free(&out);
     }
     whit_buf expanded = {0};
-    assert_true(whit_plain_for_terminal("+\ta\n\xC3\xA9\xE4\xB8\xAD\tb\t", 12, &expanded));
+    assert_true(whit_plain_for_terminal("+\ta\n\xC3\xA9\xE4\xB8\xAD\tb\t", 12, 0, &expanded));
     assert_int_equal(expanded.size_bytes, 28);
     assert_memory_equal(expanded.data, "+       a\n\xC3\xA9\xE4\xB8\xAD     b       ", 28);
     whit_buf_free(&expanded);
+    /* lines that are longer than a row of ten columns */
+    static const struct {
+        const char *text, *rows;
+    } lines[] = {
+        {"+234567890\n+b\n", "+234567890\n+b\n"},
+        {"+234567890+b\n", "+234567890\n> +b\n"},
+        {"+234567890+bcdefgh+c", "+234567890\n> +bcdefgh\n> +c"},
+        {"+2\tx+b", "+2      x+\n> b"},
+        {"+23456789\xE4\xB8\xADx", "+23456789\n> \xE4\xB8\xADx"}, /* a wide character */
+        {"+23456789e\xCC\x81+b", "+23456789e\xCC\x81\n> +b"},     /* a mark stays over its letter */
+        {"+2345678\xCC\x81"
+         "0+b",
+         "+2345678\xCC\x81"
+         "0\n> +b"}, /* a terminal may draw it beside it */
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        whit_buf rows = {0};
+        assert_true(whit_plain_for_terminal(lines[i].text, strlen(lines[i].text), 10, &rows));
+        assert_int_equal(rows.size_bytes, strlen(lines[i].rows));
+        assert_memory_equal(rows.data, lines[i].rows, rows.size_bytes);
+        whit_buf_free(&rows);
+    }
     /* letters from right to left (Hebrew alef, bet with a vowel, Arabic beh) and Arabic digits (1, 2), between marks */
 #define M    "\xE2\x80\x8E"
 #define ALEF "\xD7\x90"

@@ -310,7 +310,8 @@ bool whit_light_tell(const char *text, size_t n)
     whit_buf shown = {0};
     int terminal = open_terminal();
     if (terminal < 0) return false;
-    bool ok = whit_buf_append_str(&shown, whit_typed_plain()) && whit_plain_for_terminal(text, n, &shown) &&
+    bool ok = whit_buf_append_str(&shown, whit_typed_plain()) &&
+        whit_plain_for_terminal(text, n, whit_typed_columns(terminal), &shown) &&
         whit_write_all(terminal, shown.data, shown.size_bytes);
     whit_buf_free(&shown);
     close(terminal);
@@ -323,7 +324,7 @@ ssize_t whit_light_read_line(const char *question, size_t n_question, const char
     if (terminal < 0) return -1;
     whit_buf shown = {0};
     ssize_t got = -1;
-    if (whit_plain_for_terminal(question, n_question, &shown) && whit_buf_append(&shown, "", 1))
+    if (whit_plain_for_terminal(question, n_question, 0, &shown) && whit_buf_append(&shown, "", 1))
         got = whit_typed_ask(terminal, whit_chars(&shown), shown.size_bytes - 1, mark, line, room);
     whit_buf_free(&shown);
     close(terminal);

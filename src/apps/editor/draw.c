@@ -161,13 +161,18 @@ static void draw_number(const ed *e, const struct ed_window *window, whit_screen
     int margin = ed_window_margin(e, window);
     char number[24] = "";
     uint64_t line = whit_text_line_at(window->layout.text, row);
-    if (margin && line != UINT64_MAX && whit_text_line_start(window->layout.text, line) == row)
+    const bool is_begin = line != UINT64_MAX && whit_text_line_start(window->layout.text, line) == row;
+    if (margin > 2 && margin < (int)sizeof number && is_begin)
         snprintf(number, sizeof number, "%*llu", margin - 2, (unsigned long long)line + 1);
     whit_screen_fill(screen, window->x, y, window->x + margin, WHIT_STYLE_MARGIN);
     whit_screen_put(screen, window->x, y, window->x + margin, here ? WHIT_STYLE_MARGIN_HERE : WHIT_STYLE_MARGIN,
                     number);
     whit_style style;
     const char *mark = *number ? ed_git_mark(window->doc, line + 1, &style) : NULL;
+    if (window->doc == e->panel.doc && !is_begin) {
+        mark = ">";
+        style = WHIT_STYLE_MARGIN;
+    }
     const struct ed_diagnostic *worst = *number && window->doc->language.n_diagnostics
         ? ed_language_worst(window->doc, row, whit_text_line_end(window->layout.text, row))
         : NULL;

@@ -166,14 +166,19 @@ struct ed_window *ed_window_at(ed *e, int x, int y)
     return NULL;
 }
 
+/* Columns of the margin in which the panel marks the rows that continue a line, when it has no line numbers: a row that
+ * begins with "+" must not look like the next line of a difference. */
+#define ROW_MARGIN 2
+
 int ed_window_margin(const ed *e, const struct ed_window *window)
 {
-    if (!e->settings.numbers) return 0;
+    const int least = e->panel.doc && window->doc == e->panel.doc ? ROW_MARGIN : 0;
+    if (!e->settings.numbers) return least;
     uint64_t n = whit_text_n_lines(window->doc->buffer->text);
     int digits = 3;
     if (n == UINT64_MAX) n = whit_text_size(window->doc->buffer->text) / 32;
     for (uint64_t most = 999; most < n + 1 && digits < 12; most = most * 10 + 9) digits++;
-    return digits + 2 < window->n_columns - 4 ? digits + 2 : 0;
+    return digits + 2 < window->n_columns - 4 ? digits + 2 : least;
 }
 
 /* Scrolls a window so that its cursor is visible, unless moved_away is set, and computes the width at which it wraps
