@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/path.h"
 #include "base/pinned.h"
+
+#include "base/file.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +52,26 @@ int whit_open_below(int root, const char *path, int flags)
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return fd;
 #endif
     return walk_below(root, path, flags);
+}
+
+int whit_open_in(const char *folder, const char *path, int flags)
+{
+    const int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int fd = root >= 0 ? whit_open_below(root, path, flags) : -1, failure = errno;
+    if (root >= 0) close(root);
+    errno = failure;
+    return fd;
+}
+
+bool whit_read_below(const char *folder, const char *path, size_t limit_bytes, whit_buf *content, bool *replaced)
+{
+    struct stat about;
+    const int fd = whit_open_in(folder, path, O_RDONLY | O_NONBLOCK);
+    if (replaced) *replaced = fd < 0 && (errno == ELOOP || errno == ENOTDIR);
+    const bool ok = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+        whit_read_open_file(fd, path, limit_bytes, content, NULL) == WHIT_OK;
+    if (fd >= 0) close(fd);
+    return ok;
 }
 
 static whit_status too_long(const char *full, const char *beside, whit_error *error)

@@ -14,6 +14,11 @@
  * part of the path is one. `path` is plain ("a/b"); "" is the folder itself. `flags` are those of open(); with O_PATH a
  * link at the end is opened itself. Returns a descriptor, or -1 with errno. */
 int whit_open_below(int root, const char *path, int flags);
+/* Like whit_open_below(), with the path of the folder, which may be a link. */
+int whit_open_in(const char *folder, const char *path, int flags);
+/* Appends a regular file of a folder to `content`, whose size may become at most limit_bytes; follows no link in
+ * `path`. Returns false on failure; then *replaced (may be NULL) is whether the path has a link. */
+bool whit_read_below(const char *folder, const char *path, size_t limit_bytes, whit_buf *content, bool *replaced);
 
 typedef struct whit_pinned {
     int folder; /* -1: on this system names are used as they are */

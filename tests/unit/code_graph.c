@@ -8,6 +8,7 @@
 #include "code/walk.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void write_file(const char *name, const char *text)
 {
@@ -737,14 +738,106 @@ static void test_many_rules(void **state)
     whit_buf_free(&seen);
 }
 
+/* Puts a link to the folder "outside" in place of a folder. */
+static void replace_folder(const char *folder, const char *kept)
+{
+    char from[PATH_MAX], target[PATH_MAX];
+    snprintf(from, sizeof from, "%s", in_folder(folder));
+    assert_int_equal(rename(from, in_folder(kept)), 0);
+    snprintf(target, sizeof target, "%s", in_folder("outside"));
+    assert_int_equal(symlink(target, from), 0);
+}
+
+static bool replace_once(void *user, const char *file)
+{
+    bool *is_done = user;
+    if (!*is_done) replace_folder("linked/sub", "linked-sub");
+    *is_done = true;
+    return strcmp(file, "") == 0;
+}
+
+struct walked {
+    whit_buf seen;
+    bool is_done;
+};
+
+static bool replace_walked(void *user, const char *path)
+{
+    struct walked *walked = user;
+    if (!walked->is_done) replace_folder("linked/sub", "linked-sub");
+    walked->is_done = true;
+    return add_walked(&walked->seen, path);
+}
+
+static void take_back_folder(void)
+{
+    char kept[PATH_MAX];
+    snprintf(kept, sizeof kept, "%s", in_folder("linked-sub"));
+    assert_int_equal(unlink(in_folder("linked/sub")), 0);
+    assert_int_equal(rename(kept, in_folder("linked/sub")), 0);
+}
+
+/* A folder that becomes a link while it is looked at adds nothing of the folder to which it leads. */
+static void test_replaced_folders(void **state)
+{
+    (void)state;
+    const char *folders[] = {"outside", "linked", "linked/sub"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) mkdir(in_folder(folders[i]), 0700);
+    write_file("linked/a.c", "int first_one(void) { return inner_one(); }\n");
+    write_file("linked/sub/b.c", "int inner_one(void) { return 1; }\n");
+    write_file("outside/b.c", "int outer_one(void) { return 234567; }\n");
+    write_file("outside/c.c", "int outer_two(void) { return 2; }\n");
+    whit_graph *graph = open_graph_of("linked");
+    whit_graph_symbol symbol;
+    whit_error error;
+
+    char folder[PATH_MAX], cache[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", in_folder("linked"));
+    snprintf(cache, sizeof cache, "%s", in_folder("cache"));
+
+    /* while the map is written */
+    whit_buf map = {0};
+    bool is_done = false;
+    assert_ok(whit_graph_map(graph, folder, 1000, replace_once, NULL, &is_done, &map, &error), error);
+    whit_buf_append(&map, "", 1);
+    assert_non_null(strstr(whit_chars(&map), "return inner_one()"));
+    assert_null(strstr(whit_chars(&map), "outer_one"));
+    whit_buf_free(&map);
+
+    /* while the editor follows the change of one file */
+    assert_false(whit_graph_follow(graph, folder, cache, "sub/b.c"));
+    assert_false(find(graph, "outer_one", WHIT_SYMBOL_FUNCTION, &symbol));
+    whit_graph_close(graph);
+
+    /* while folders are listed */
+    take_back_folder();
+    struct walked walked = {.is_done = false};
+    whit_walk_files(folder, replace_walked, &walked);
+    whit_buf_append(&walked.seen, "", 1);
+    assert_string_equal(whit_chars(&walked.seen), "a.c ");
+    whit_buf_free(&walked.seen);
+    take_back_folder();
+
+    /* a file that is a link */
+    snprintf(cache, sizeof cache, "%s", in_folder("outside/c.c"));
+    assert_int_equal(symlink(cache, in_folder("linked/c.c")), 0);
+    graph = open_graph_of("linked");
+    assert_false(find(graph, "outer_two", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_true(find(graph, "inner_one", WHIT_SYMBOL_FUNCTION, &symbol));
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
-        cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_constraints), cmocka_unit_test(test_specifiers),      cmocka_unit_test(test_literals),
-        cmocka_unit_test(test_imports),     cmocka_unit_test(test_packages),        cmocka_unit_test(test_docstrings),
-        cmocka_unit_test(test_formatted),   cmocka_unit_test(test_ignored_folders), cmocka_unit_test(test_many_rules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages),       cmocka_unit_test(test_follows_changes),
+                                       cmocka_unit_test(test_damage),          cmocka_unit_test(test_edits),
+                                       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
+                                       cmocka_unit_test(test_enumerators),     cmocka_unit_test(test_branches),
+                                       cmocka_unit_test(test_templates),       cmocka_unit_test(test_constraints),
+                                       cmocka_unit_test(test_specifiers),      cmocka_unit_test(test_literals),
+                                       cmocka_unit_test(test_imports),         cmocka_unit_test(test_packages),
+                                       cmocka_unit_test(test_docstrings),      cmocka_unit_test(test_formatted),
+                                       cmocka_unit_test(test_ignored_folders), cmocka_unit_test(test_many_rules),
+                                       cmocka_unit_test(test_replaced_folders)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -104,22 +104,12 @@ bool whit_project_hides(const char *project, const char *path, const char *real,
     return whit_guard_is_hidden(path, below, real, opened) || whit_links_secret(project, real);
 }
 
-/* Opens `below`, a path without links; returns -1 with errno on failure. */
-static int open_below(const char *project, const char *below, int flags)
-{
-    const int root = open(project, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const int fd = root >= 0 ? whit_open_below(root, below, flags) : -1, failure = errno;
-    if (root >= 0) close(root);
-    errno = failure;
-    return fd;
-}
-
 /* Reports why a file could not be opened. A file that does not exist is not an error. */
 static whit_status explain_failure(const char *project, const char *path, const char *below, whit_error *error)
 {
     const int failure = errno;
     if (failure == ENOENT) return WHIT_OK;
-    const int link = open_below(project, below, O_PATH);
+    const int link = whit_open_in(project, below, O_PATH);
     struct stat about = {0};
     const bool is_link = link >= 0 && fstat(link, &about) == 0 && S_ISLNK(about.st_mode);
     const bool is_special = link >= 0 && !is_link && (S_ISSOCK(about.st_mode) || S_ISFIFO(about.st_mode));
@@ -160,7 +150,7 @@ whit_status whit_project_read_file(const char *project, const char *path, whit_b
     WHIT_TRY(whit_project_resolve(project, path, full, real, error));
     const char *below = part_below(project, real);
     file->place = hash_place(real);
-    const int fd = open_below(project, below, O_RDONLY | O_NONBLOCK);
+    const int fd = whit_open_in(project, below, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
         const whit_status failed = explain_failure(project, path, below, error);
         file->is_hidden = whit_project_hides(project, path, real, NULL);
@@ -194,10 +184,10 @@ static int open_folder(const char *project, const char *path)
 {
     char full[PATH_MAX], real[PATH_MAX];
     whit_error ignored;
-    if (!*path) return open_below(project, "", O_RDONLY | O_DIRECTORY);
+    if (!*path) return whit_open_in(project, "", O_RDONLY | O_DIRECTORY);
     if (whit_project_resolve(project, path, full, real, &ignored) != WHIT_OK) return -1;
     const char *below = part_below(project, real);
-    return whit_project_hides(project, path, real, NULL) ? -1 : open_below(project, below, O_RDONLY | O_DIRECTORY);
+    return whit_project_hides(project, path, real, NULL) ? -1 : whit_open_in(project, below, O_RDONLY | O_DIRECTORY);
 }
 
 static int by_name(const void *a, const void *b)
@@ -234,7 +224,7 @@ whit_status whit_project_read_copied(const char *folder, const char *path, size_
                                      bool *exists, whit_error *error)
 {
     struct stat about;
-    const int fd = open_below(folder, path, O_RDONLY | O_NONBLOCK);
+    const int fd = whit_open_in(folder, path, O_RDONLY | O_NONBLOCK);
     *exists = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
     const whit_status status = *exists ? whit_read_open_file(fd, path, limit_bytes, content, error) : WHIT_OK;
     if (fd >= 0) close(fd);

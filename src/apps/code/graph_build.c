@@ -2,6 +2,7 @@
  * Builds the bytes of a graph from all files of a folder, or the bytes of edits from some of the files. */
 #include "base/hash.h"
 #include "base/items.h"
+#include "base/pinned.h"
 #include "code/graph_file.h"
 #include "code/walk.h"
 
@@ -155,13 +156,12 @@ static void add_text(struct build *build, const char *path, uint64_t stamp, uint
 static bool add_file(void *user, const char *path)
 {
     struct build *build = user;
-    char full[PATH_MAX];
+    bool replaced;
     uint64_t stamp;
     whit_buf text = {0};
     if (whit_code_language_of(path) == WHIT_CODE_NONE || !graph_stamp(build->folder, path, &stamp)) return true;
-    snprintf(full, sizeof full, "%s/%s", build->folder, path);
     /* A file that was deleted meanwhile or is too large is treated as empty. */
-    if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0;
+    if (!graph_read(build->folder, path, &text, &replaced) && replaced) stamp = 0; /* it is read again the next time */
     add_text(build, path, stamp, build->n_files, &text);
     whit_buf_free(&text);
     return is_whole(build);
@@ -171,12 +171,21 @@ bool graph_stamp(const char *folder, const char *path, uint64_t *stamp)
 {
     char full[PATH_MAX];
     struct stat about;
-    if (snprintf(full, sizeof full, "%s/%s", folder, path) >= (int)sizeof full || stat(full, &about)) return false;
+    if (snprintf(full, sizeof full, "%s/%s", folder, path) >= (int)sizeof full || lstat(full, &about) ||
+        !S_ISREG(about.st_mode))
+        return false;
     uint64_t of[] = {(uint64_t)about.st_size, (uint64_t)about.st_mtim.tv_sec, (uint64_t)about.st_mtim.tv_nsec,
                      about.st_ino};
     static const uint8_t key[crypto_shorthash_KEYBYTES] = "whit file stamp";
     crypto_shorthash((uint8_t *)stamp, (const uint8_t *)of, sizeof of, key);
     return true;
+}
+
+bool graph_read(const char *folder, const char *path, whit_buf *text, bool *replaced)
+{
+    const bool ok = whit_read_below(folder, path, FILE_BYTES, text, replaced);
+    if (!ok) text->size_bytes = 0;
+    return ok;
 }
 
 /* Adds a file with its symbols, mentions and imports as the present edits have recorded them. */
@@ -488,7 +497,6 @@ bool graph_build_edits(const whit_graph *graph, const char *folder, const struct
     bool ok = true;
     add_string(&build, "", 0);
     for (size_t i = 0; i < n && ok; i++) {
-        char full[PATH_MAX];
         const char *path = graph->base.strings + graph->base.files[changed[i].number].path;
         uint32_t known = graph->hidden ? graph->hidden[changed[i].number] : 0;
         whit_buf text = {0};
@@ -496,8 +504,7 @@ bool graph_build_edits(const whit_graph *graph, const char *folder, const struct
             add_again(&build, &graph->edits, known - 1);
             continue;
         }
-        snprintf(full, sizeof full, "%s/%s", folder, path);
-        ok = whit_read_file(full, FILE_BYTES, &text, NULL) == WHIT_OK;
+        ok = graph_read(folder, path, &text, NULL);
         if (ok) add_text(&build, path, changed[i].stamp, changed[i].number, &text);
         whit_buf_free(&text);
     }

@@ -95,8 +95,12 @@ void graph_check(const uint8_t *data, size_t size_bytes, uint8_t check[8]);
 /* Makes the path of a folder's cache file; kind: "graph", "edits" or "memory". Returns false if there is no cache
  * folder. */
 bool graph_cache_path(const char *folder, const char *cache_folder, const char *kind, char path[PATH_MAX]);
-/* Hashes a file's size, modification time and inode; returns false if the file does not exist. */
+/* Hashes a file's size, modification time and inode; returns false if it is not a regular file. Links are not files of
+ * the graph: their targets may be outside the folder. */
 bool graph_stamp(const char *folder, const char *path, uint64_t *stamp);
+/* Reads a source file of the folder, and follows no link. Returns false, with no text, if the file was deleted or
+ * replaced, or is too large; then *replaced (may be NULL) is whether its path has a link now. */
+bool graph_read(const char *folder, const char *path, whit_buf *text, bool *replaced);
 /* Builds the folder's graph as bytes. */
 whit_status graph_build(const char *folder, whit_buf *out, whit_error *error);
 /* Builds the bytes of new edits of a graph, for the n changed files, sorted by number. The entries of a file are copied

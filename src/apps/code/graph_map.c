@@ -2,7 +2,7 @@
  * Writes an outline of a project that is at most as long as a given number of tokens. */
 #include "base/utf8.h"
 #include "base/items.h"
-#include "code/graph.h"
+#include "code/graph_file.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -11,7 +11,6 @@
 
 #define TOKEN_BYTES 4   /* approximate number of bytes per token of source code */
 #define LINE_BYTES  120 /* size of the buffer for a definition's line; longer lines are cut */
-#define FILE_BYTES  (16u << 20)
 
 struct chosen {
     uint32_t symbol, file, line, n_mentions;
@@ -133,7 +132,7 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
     uint32_t file = WHIT_GRAPH_NONE;
     whit_graph_symbol last = {0};
     for (size_t i = 0; i < n_chosen; i++) {
-        char line[LINE_BYTES], path[PATH_MAX];
+        char line[LINE_BYTES];
         whit_graph_symbol_at(graph, all[i].symbol, &symbol);
         size_t before = out->size_bytes;
         /* If a definition began at "typedef struct name {", its end "} name;" is not listed again. */
@@ -144,8 +143,7 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
         if (symbol.file_number != file) {
             file = symbol.file_number;
             whit_buf_free(&text);
-            snprintf(path, sizeof path, "%s/%s", folder, symbol.file);
-            if (whit_read_file(path, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0;
+            (void)graph_read(folder, symbol.file, &text, NULL);
             if (may_quote && text.size_bytes && !may_quote(user, whit_chars(&text), text.size_bytes))
                 text.size_bytes = 0;
             whit_buf_printf(out, "%s:\n", symbol.file);

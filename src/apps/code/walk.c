@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/pinned.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -139,15 +140,24 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Opens a folder, and follows no link: another program may have put one in its place since its name was read. */
+static DIR *open_entries(const struct walk *walk, const char *base)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s", (int)(*base ? strlen(base) - 1 : 0), base);
+    const int fd = whit_open_in(walk->folder, path, O_RDONLY | O_DIRECTORY);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !entries) close(fd);
+    return entries;
+}
+
 /* Walks through one folder; `base` is "" for the walk's own folder, or "folder/". */
 static void walk_folder(struct walk *walk, const char *base, int depth)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", walk->folder, base);
-    DIR *entries = opendir(path);
-    if (!entries || depth > DEPTH_MAX) {
+    DIR *entries = depth <= DEPTH_MAX ? open_entries(walk, base) : NULL;
+    if (!entries) {
         walk->is_cut = true;
-        if (entries) closedir(entries);
         return;
     }
     const bool all = walk->how->all;
