@@ -83,12 +83,24 @@ static bool hides(uint32_t code, uint8_t *n_joiners)
     return hidden;
 }
 
+/* Returns whether a character that is drawn over the one before it, `base`, may leave the look of ASCII: a low line
+ * under "_" is not seen, "-" with a vertical line is "+", and "i" has its dot already. base: 0 at the beginning of a
+ * text. */
+static bool is_disguise(uint32_t base, uint32_t code)
+{
+    if (!is_drawn_over(code) || base >= 0x80) return false;
+    const bool is_letter = (base | 0x20) >= 'a' && (base | 0x20) <= 'z';
+    return !is_letter || (code == 0x307 && (base == 'i' || base == 'j'));
+}
+
 bool whit_plain_has_hidden(const char *text, size_t n)
 {
     uint8_t n_joiners = 0;
+    uint32_t base = 0;
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
-        if (hides(code, &n_joiners)) return true;
+        if (hides(code, &n_joiners) || is_disguise(base, code)) return true;
+        if (!is_drawn_over(code)) base = code;
     }
     return false;
 }
@@ -184,6 +196,7 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
     size_t shown = 0, n_over = 0; /* bytes of `text` that are already in `out`; number of consecutive characters
                                    * drawn over one before them */
     size_t blanks = 0;            /* end of the last run of blanks */
+    uint32_t base = 0;            /* character over which the next one may be drawn */
     bool is_seen = true;
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
@@ -197,9 +210,10 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
         if (is_blank && !is_sign && i >= blanks) blanks = end_of_blanks(text, n, i, kept, &is_seen);
         n_over = is_drawn_over(code) ? n_over + 1 : 0;
         bool marked = code == WHIT_UTF8_INVALID || is_mark || is_line || (is_control(code) && !is_end) ||
-            whit_plain_is_hidden(code) || is_other_blank(code) || n_over > OVER_MAX ||
+            whit_plain_is_hidden(code) || is_other_blank(code) || n_over > OVER_MAX || is_disguise(base, code) ||
             (code >= 0x80 && code != WHIT_UTF8_INVALID && whit_lookalike_at(text, n, i, code)) ||
             (is_blank && !is_sign && !is_seen);
+        if (!is_drawn_over(code)) base = marked ? 0 : code;
         if (!marked) continue;
         whit_buf_append(out, text + shown, i - shown);
         for (size_t k = 0; code == WHIT_UTF8_INVALID && k < length; k++)

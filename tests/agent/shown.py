@@ -62,6 +62,10 @@ status, seen, told = typed([write("u.txt", "admin\uffff\u0378\U0001ffff\n"), END
 wanted("+admin<U+FFFF><U+0378><U+1FFFF>" in seen and "invisible" in seen and read("u.txt") == b"a\n", f"unassigned: {ascii(seen)}")
 status, seen, told = typed([write("u.txt", "e" + "\u0301" * 6 + "\n"), END], [("[y/N", "n\n")])
 wanted("+e" + "\u0301" * 4 + "<U+0301><U+0301>" in seen, f"marks over a letter: {ascii(seen)}")
+# What looks like an expression and is a name: a letter like "!" in JavaScript, a low line under a low line.
+project({"u.js": b"a\n"})
+status, seen, told = typed([write("u.js", "if (env\u01c3=LIVE) is_\u0332admin()\n"), END], [("[y/N", "n\n")], "--allow", "yellow")
+wanted("+if (env<U+01C3>=LIVE) is_<U+0332>admin()" in seen and "look like Latin ones or signs" in seen and read("u.js") == b"a\n", f"signs: {ascii(seen)}")
 # A text that looks like a mark is not taken for one.
 project({"m.txt": b"a <U+202E> b\n"})
 status, seen, told = typed([write("m.txt", "a \u202e b\n"), END], [("[y/N", "n\n")])

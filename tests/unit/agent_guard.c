@@ -357,6 +357,7 @@ static void hidden_characters_are_found(void **state)
                     "dmin()\n",
                     true},
                    {"m\xD0\xB0in.c", "x\n", true},
+                   {"a.js", "if (env\xC7\x83=LIVE) {}\n", true}, /* a click, which looks like "!" */
                    {"a.txt", "\xD0\xB6\xD0\xB0 a\n", false}};
     for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
         const whit_change change = {

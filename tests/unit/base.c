@@ -155,6 +155,24 @@ static void shown_texts_differ(void **state)
         {"\xD0\xBE=1\n\xD0\xB6 \xD0\xBE", 10, WHIT_PLAIN_LINES, "<U+043E>=1\n\xD0\xB6 \xD0\xBE"},
         {"L\xCE\x9FG \xCE\x9F\xCE\xB4 \xCE\x94x\xEF\xBD\x81", 16, WHIT_PLAIN_NAME,
          "L<U+039F>G \xCE\x9F\xCE\xB4 \xCE\x94x<U+FF41>"},
+        /* letters of other alphabets (Canadian, a digit of Devanagari, a runic letter) in words with Latin letters */
+        {"\xE1\x91\xADx y\xE0\xA5\xA6 \xE1\x9A\xB1"
+         "b",
+         14, WHIT_PLAIN_LINES, "<U+146D>x y<U+0966> <U+16B1>b"},
+        /* letters and signs that look like signs of ASCII: a click like "!", a modifier letter like a quote, a digit
+         * like a full stop, a slash; not between letters of their own, nor at the end of a word */
+        {"if (env\xC7\x83=a", 11, WHIT_PLAIN_LINES, "if (env<U+01C3>=a"},
+        {"\xCA\xBC"
+         "a a\xD9\xA0"
+         "b :\xE2\x88\x95x",
+         14, WHIT_PLAIN_LINES, "<U+02BC>a a<U+0660>b :<U+2215>x"},
+        {"\xD0\xBF\xCA\xBC\xD1\x8F \xD7\x92\xD7\xB3 \xD9\xA1\xD9\xA0", 16, WHIT_PLAIN_LINES,
+         "\xD0\xBF\xCA\xBC\xD1\x8F \xD7\x92\xD7\xB3 \xD9\xA1\xD9\xA0"},
+        /* combining marks over characters of ASCII that are no letters, and a dot over one that has it */
+        {"a_\xCC\xB2-\xE2\x83\x92i\xCC\x87"
+         "e\xCC\x81",
+         14, WHIT_PLAIN_LINES, "a_<U+0332>-<U+20D2>i<U+0307>e\xCC\x81"},
+        {"-\xE2\x83\x92\n\xCC\x81\xCC\x81", 9, WHIT_PLAIN_SIGNED, "-<U+20D2>\n<U+0301><U+0301>"},
         {"caf\xC3\xA9 \xCE\xBCs PDF\xD1\x8B", 15, WHIT_PLAIN_LINES, "caf\xC3\xA9 \xCE\xBCs PDF\xD1\x8B"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -231,6 +249,8 @@ static void shown_texts_differ(void **state)
     assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4)); /* a joiner after an ASCII letter joins nothing */
     assert_true(whit_plain_has_hidden("a\xEF\xBF\xBF", 4)); /* a noncharacter */
     assert_true(whit_plain_has_hidden("a\xCD\xB8", 3));     /* an unassigned code point */
+    assert_true(whit_plain_has_hidden("a_\xCC\xB2", 4));    /* a low line under a low line */
+    assert_true(whit_plain_has_hidden("\xE2\x83\x92", 3));  /* a mark over a difference's sign */
     assert_false(whit_plain_has_hidden("a\xCC\xB6\xEE\x80\x80", 6));
     assert_false(whit_plain_has_hidden("\xF0\x9F\x91\xA9\xE2\x80\x8D caf\xE9", 12));
 }

@@ -174,7 +174,7 @@ static void red_by_text(const char *project, const whit_changes *set, const whit
         join_reason(room, "it adds characters that are invisible or change the order of others");
     if (adds_line(change, whit_lookalike_is_in) ||
         (!change->was && whit_lookalike_is_in(change->path, strlen(change->path))))
-        join_reason(room, "it adds letters that look like Latin ones and are others");
+        join_reason(room, "it adds letters that look like Latin ones or signs, and are others");
     const whit_review_project place = {project, set};
     join_reason(room, whit_review_code(change, &place, review));
 }
