@@ -252,6 +252,36 @@ static void keys_are_found_by_their_form(void **state)
         {"\\u003dghp_0123456789abcdefABCDEF0123456789abcd", ""},
         {"x?token%3Dghp_0123456789abcdefABCDEF0123456789abcd", ""},
         {"\033[1;32mghp_0123456789abcdefABCDEF0123456789abcd\033[m", ""},
+        {"\\x3d"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"\\075"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"=3D"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"%253D"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"\\e[31m"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"\\u001b[1;32m"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"\033[K"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"-"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"+\n-"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {" --"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
         {"rubygems_"
          "0123456789abcdef0123456789abcdef0123456789abcdef",
          ""},
@@ -278,6 +308,10 @@ static void keys_are_found_by_their_form(void **state)
         "-----BEGIN PUBLIC KEY-----\n" LINE,
         "sk-learn and npm_config_registry, ghp_ and AKIA",
         "xghp_0123456789abcdefABCDEF0123456789abcd",
+        "beadghp_0123456789abcdefABCDEF0123456789abcd",
+        "ta-sk-0123456789abcdef0123456789abcdef",
+        "self.hf_weights_into_ternary_layers_of_2_kinds",
+        "static int _hf_weights_into_ternary_layers_of_2_kinds",
         "hf_hub_download_and_other_long_names_of_functions",
         "risk-0123456789012345678901234567890123456789012"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -222,18 +222,34 @@ static size_t encoded_key_bytes(const char *text, size_t n)
     return end;
 }
 
-/* Returns whether a token may begin at text[at]: not within a word, but directly after an escape sequence that ends in
- * a letter or digit: "\n" and "\u003d" in JSON, "%3D" in URLs, terminal colours (ESC [ 3 2 m). */
+/* Returns whether an escape sequence ends before text[at]: "\n", "\033", "\x3d" and "\u003d" in programs and JSON,
+ * "%3D" in URLs, "=3D" in mail, and the colours of a terminal (ESC [ 3 2 m), also as they are written in a program. */
+static bool follows_escape(const char *text, size_t at)
+{
+    enum { DIGITS_MAX = 8 };
+    size_t first = at;
+    if (at >= 2 && text[at - 2] == '\\') return true;
+    if (at >= 1 && (text[at - 1] == 'm' || text[at - 1] == 'K')) {
+        first--;
+        while (first > 0 && ((text[first - 1] >= '0' && text[first - 1] <= '9') || text[first - 1] == ';')) first--;
+        return first >= 1 && text[first - 1] == '[';
+    }
+    while (first > 0 && at - first < DIGITS_MAX && isxdigit((uint8_t)text[first - 1])) first--;
+    if (first == at || first == 0) return false;
+    if (text[first - 1] == '\\') return true;
+    if (text[first - 1] == 'x' || text[first - 1] == 'u' || text[first - 1] == 'U')
+        return first >= 2 && text[first - 2] == '\\';
+    return at - first >= 2 && (text[first - 1] == '%' || text[first - 1] == '=');
+}
+
+/* Returns whether a token may begin at text[at]: not within a word, but after dashes that begin one, such as the sign
+ * of a removed line, and directly after an escape sequence that ends in a letter or digit. */
 static bool begins_word(const char *text, size_t at)
 {
-    if (at == 0 || !is_token_char(text[at - 1])) return true;
-    if (at >= 2 && text[at - 2] == '\\') return true;
-    if (at >= 3 && text[at - 3] == '%') return isxdigit((uint8_t)text[at - 2]) && isxdigit((uint8_t)text[at - 1]);
-    if (at >= 6 && text[at - 6] == '\\' && text[at - 5] == 'u') return true;
-    if (text[at - 1] != 'm') return false;
-    size_t first = at - 1;
-    while (first > 0 && ((text[first - 1] >= '0' && text[first - 1] <= '9') || text[first - 1] == ';')) first--;
-    return first >= 2 && text[first - 1] == '[' && text[first - 2] == '\033';
+    enum { DASHES_MAX = 8 };
+    size_t first = at;
+    while (first > 0 && at - first < DASHES_MAX && text[first - 1] == '-') first--;
+    return first == 0 || at - first == DASHES_MAX || !is_token_char(text[first - 1]) || follows_escape(text, first);
 }
 
 /* Keys that whit_guard_know_key() has added. A slot is filled once and never emptied, since other threads read the
@@ -390,7 +406,7 @@ bool whit_guard_has_key(const char *text, size_t n)
 void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;
-    whit_hash_begin(&hash, "agent-guard-3");
+    whit_hash_begin(&hash, "agent-guard-4");
     for (size_t i = 0; i < COUNT(forms); i++) {
         whit_hash_add(&hash, forms[i].begin, strlen(forms[i].begin) + 1);
         whit_hash_add_u64(&hash, forms[i].n_least);
