@@ -49,6 +49,14 @@ done, results, asked = run([call(("read", {"path": "log.txt", "first": 1000}), (
 wanted(TOKEN[5] + "\\u0000" + TOKEN[6] not in asked and "is not text" in results[0], f"a token in UTF-16 is sent: {results}")
 wanted("AGENTS.md is not text" in asked, f"rules in UTF-16: {asked[:3000]}")
 
+# A token that ends a text in UTF-16, or is quoted there, is not copied for commands.
+project({"last.txt": "", "quoted.txt": "", "other.txt": ""})
+for coding in ("utf-16le", "utf-16be", "utf-16"):
+    open("p/last.txt", "wb").write(f"key={TOKEN}".encode(coding))
+    open("p/quoted.txt", "wb").write(f"key=\u201c{TOKEN}\u201d".encode(coding))
+    done, results, asked = run([call(("run", {"command": "ls"})), message("done")])
+    wanted("other.txt" in results[0] and "last.txt" not in results[0] and "quoted" not in results[0], f"a token at the end of {coding} is copied: {results}")
+
 # What a check of the syntax says does not quote a file with passwords, before or after a person is asked.
 project({"secrets.json": '[\n"hunter2",\n"x"\n]\n', "words.json": '[\n"hunter3",\n"x"\n]\n'})
 done, results, asked = run([call(("patch_file", {"patch": f"{name}\n<<<<<<< SEARCH\n[\n=======\n[\"a\"\n>>>>>>> REPLACE\n"}))

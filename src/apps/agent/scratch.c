@@ -235,17 +235,18 @@ static bool skip_folder(void *user, const char *folder)
     return whit_light_secret(u->project, folder);
 }
 
-/* Returns whether a text contains a key, or true if memory runs out. In UTF-16 every second byte of a key is zero, so a
- * text with zero bytes is also searched at even and at odd offsets only. */
+/* Returns whether a text contains a key, or true if memory runs out. In UTF-16 one of two bytes of a key's characters
+ * is zero, so a text with zero bytes is also searched as UTF-16 of both byte orders, from even and from odd offsets. */
 static bool has_key(const char *text, size_t n)
 {
     if (whit_guard_has_key(text, n)) return true;
     if (!n || !memchr(text, 0, n)) return false;
     char *plain = malloc(n / 2 + 1);
     bool found = !plain;
-    for (size_t first = 0; !found && first < 2; first++) {
+    for (size_t form = 0; !found && form < 4; form++) {
+        const size_t first = form % 2, low = form / 2;
         size_t n_plain = 0;
-        for (size_t i = first; i + 1 < n; i += 2) plain[n_plain++] = text[i + 1] ? '\n' : text[i];
+        for (size_t i = first; i + 1 < n; i += 2) plain[n_plain++] = text[i + 1 - low] ? '\n' : text[i + low];
         found = whit_guard_has_key(plain, n_plain);
     }
     free(plain);
