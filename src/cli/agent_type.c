@@ -125,12 +125,24 @@ static bool may_run(const char *line)
     return is_agreed;
 }
 
+/* Returns whether a line looks like another one, since it has hidden characters or letters that look like others. The
+ * result is true if memory runs out. */
+static bool is_disguised(const char *line)
+{
+    whit_buf shown = {0};
+    const size_t n = strlen(line);
+    const bool is_plain = whit_plain_show(line, n, WHIT_PLAIN_LINES, &shown) && shown.size_bytes == n;
+    whit_buf_free(&shown);
+    return !is_plain;
+}
+
 /* Returns whether a line at a terminal may belong to a pasted text that nobody has read: it had arrived before its
- * prompt or, for a line of shell, there is no line editor, which tells a paste from typing. */
+ * prompt or, for a line of shell, there is no line editor, which tells a paste from typing, or the editor cannot show
+ * all of it. */
 static bool is_doubtful(const cli_input *input, const char *line)
 {
     return *line && cli_input_is_terminal(input) &&
-        (cli_input_is_early(input) || (*line == '!' && !cli_input_is_typed(input)));
+        (cli_input_is_early(input) || (*line == '!' && (!cli_input_is_typed(input) || is_disguised(line))));
 }
 
 /* Drops the first half of a long output, of which only the last OUTPUT_MAX bytes are attached. */

@@ -294,6 +294,11 @@ for answer, keys, terminal in (("n", [("agent>", "wait\n"), ("trying again", "!t
     status, seen, e = at(answers, [*keys, ("!touch ran. Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM=terminal)
     wanted(os.path.exists("p/ran") == (answer == "y") and "may have been pasted" in seen and "end\n" not in [r["messages"][-1]["content"] for r in e.requests],
            f"a pasted command ({terminal}): {seen}")
+# And one that does not look as it is: the line editor leaves its invisible characters, and those that reorder it, to the terminal.
+for answer in ("n", "y"):
+    project()
+    status, seen, e = at([END], [("agent>", "!echo \u202ea\u200b\u01c3; touch ran\n"), ("Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM="xterm")
+    wanted(os.path.exists("p/ran") == (answer == "y") and "!echo <U+202E>a<U+200B><U+01C3>; touch ran. Do it?" in seen, f"a disguised command: {ascii(seen)}")
 # So is a task, and every other line, of a text that was pasted at a question or while a task ran: its first line answers.
 for answer, terminal in (("n", "xterm"), ("n", "dumb"), ("y", "xterm")):
     project()
