@@ -13,7 +13,8 @@
 /* maximum of combining characters over one character: tmux drops those beyond 21 bytes in total */
 #define OVER_MAX    4
 #define TAB_COLUMNS 8
-#define COLUMNS_MIN 8 /* columns of a row at least: nobody can read a narrower terminal */
+#define LATIN_LAST  0x24F /* last character of Latin Extended-B */
+#define COLUMNS_MIN 8     /* columns of a row at least: nobody can read a narrower terminal */
 /* maximum width of a run of blanks within a line, in columns, that is shown as it is */
 #define BLANKS_MAX 64
 
@@ -83,14 +84,22 @@ static bool hides(uint32_t code, uint8_t *n_joiners)
     return hidden;
 }
 
+/* Returns whether a combining mark belongs over letters of any alphabet: blocks of Unicode for diacritics, for phonetic
+ * ones and for symbols. */
+static bool is_common_mark(uint32_t code)
+{
+    return (code >= 0x300 && code <= 0x36F) || (code >= 0x1AB0 && code <= 0x1AFF) ||
+        (code >= 0x1DC0 && code <= 0x1DFF) || (code >= 0x20D0 && code <= 0x20FF) || (code >= 0xFE20 && code <= 0xFE2F);
+}
+
 /* Returns whether a character that is drawn over the one before it, `base`, may leave the look of ASCII: a low line
- * under "_" is not seen, "-" with a vertical line is "+", and "i" has its dot already. base: 0 at the beginning of a
- * text. */
+ * under "_" is not seen, "-" with a vertical line is "+", "i" has its dot already, and marks that join letters of
+ * another alphabet are not drawn over a Latin one. base: 0 at the beginning of a text. */
 static bool is_disguise(uint32_t base, uint32_t code)
 {
-    if (!is_drawn_over(code) || base >= 0x80) return false;
-    const bool is_letter = (base | 0x20) >= 'a' && (base | 0x20) <= 'z';
-    return !is_letter || (code == 0x307 && (base == 'i' || base == 'j'));
+    if (!is_drawn_over(code) || is_joiner(code) || base > LATIN_LAST) return false;
+    const bool is_letter = base >= 0xC0 || ((base | 0x20) >= 'a' && (base | 0x20) <= 'z');
+    return !is_letter || !is_common_mark(code) || (code == 0x307 && (base == 'i' || base == 'j'));
 }
 
 bool whit_plain_has_hidden(const char *text, size_t n)

@@ -23,7 +23,7 @@ typedef struct whit_plain {
 /* Returns whether the character is invisible or changes the order of others (CVE-2021-42574). Unassigned code points
  * count too, because terminals do not draw them. */
 bool whit_plain_is_hidden(uint32_t code);
-/* Returns whether a text has a hidden character, or a combining mark over a character of ASCII that is no letter. Up to
+/* Returns whether a text has a hidden character, or a combining mark that does not belong over its character. Up to
  * two joiners and variation selectors after a character outside ASCII belong to scripts and emoji and do not count. */
 bool whit_plain_has_hidden(const char *text, size_t n);
 
@@ -49,8 +49,8 @@ typedef enum whit_plain_kept {
 
 /* Appends `text` as a person must see it before agreeing to it. Controls, hidden and private-use characters, blanks
  * outside ASCII, letters that look like Latin ones or signs (lookalike.h), and combining marks after four others or
- * over a character of ASCII that is no letter are replaced by marks such as <U+202E>, bytes that are not UTF-8 by marks
- * such as <0xE9>. So are blanks that a reader does not see: those at the end of a line, and runs of more than 64
+ * over a character over which they do not belong are replaced by marks such as <U+202E>, bytes that are not UTF-8 by
+ * marks such as <0xE9>. So are blanks that a reader does not see: those at the end of a line, and runs of more than 64
  * columns. A '<' that begins such a mark in the text itself becomes <U+003C>, so that different texts are always shown
  * differently. The result is false if memory runs out. */
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out);

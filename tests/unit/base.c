@@ -172,6 +172,8 @@ static void shown_texts_differ(void **state)
         {"a_\xCC\xB2-\xE2\x83\x92i\xCC\x87"
          "e\xCC\x81",
          14, WHIT_PLAIN_LINES, "a_<U+0332>-<U+20D2>i<U+0307>e\xCC\x81"},
+        {"d\xE1\x9F\x92\xC3\xA9\xE1\x80\xB9 \xE1\x9E\x80\xE1\x9F\x92", 16, WHIT_PLAIN_LINES,
+         "d<U+17D2>\xC3\xA9<U+1039> \xE1\x9E\x80\xE1\x9F\x92"}, /* marks that join Khmer and Burmese letters */
         {"-\xE2\x83\x92\n\xCC\x81\xCC\x81", 9, WHIT_PLAIN_SIGNED, "-<U+20D2>\n<U+0301><U+0301>"},
         {"caf\xC3\xA9 \xCE\xBCs PDF\xD1\x8B", 15, WHIT_PLAIN_LINES, "caf\xC3\xA9 \xCE\xBCs PDF\xD1\x8B"},
     };
@@ -246,11 +248,12 @@ static void shown_texts_differ(void **state)
         whit_buf_free(&ordered);
     }
     assert_true(whit_plain_has_hidden("a\xE2\x80\xAE", 4));
-    assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4)); /* a joiner after an ASCII letter joins nothing */
-    assert_true(whit_plain_has_hidden("a\xEF\xBF\xBF", 4)); /* a noncharacter */
-    assert_true(whit_plain_has_hidden("a\xCD\xB8", 3));     /* an unassigned code point */
-    assert_true(whit_plain_has_hidden("a_\xCC\xB2", 4));    /* a low line under a low line */
-    assert_true(whit_plain_has_hidden("\xE2\x83\x92", 3));  /* a mark over a difference's sign */
+    assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4));         /* a joiner after an ASCII letter joins nothing */
+    assert_true(whit_plain_has_hidden("a\xEF\xBF\xBF", 4));         /* a noncharacter */
+    assert_true(whit_plain_has_hidden("a\xCD\xB8", 3));             /* an unassigned code point */
+    assert_false(whit_plain_has_hidden("\xC2\xA9\xEF\xB8\x8F", 5)); /* an emoji with its variation selector */
+    assert_true(whit_plain_has_hidden("a_\xCC\xB2", 4));            /* a low line under a low line */
+    assert_true(whit_plain_has_hidden("\xE2\x83\x92", 3));          /* a mark over a difference's sign */
     assert_false(whit_plain_has_hidden("a\xCC\xB6\xEE\x80\x80", 6));
     assert_false(whit_plain_has_hidden("\xF0\x9F\x91\xA9\xE2\x80\x8D caf\xE9", 12));
 }
