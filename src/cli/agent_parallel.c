@@ -31,7 +31,7 @@
 
 extern char **environ;
 
-enum { TASKS_MAX = 1000, ARGUMENTS_MAX = 32, REASON_BYTES = 2000, CONFIG_BYTES_MAX = 1 << 20 };
+enum { TASKS_MAX = 1000, ARGUMENTS_MAX = 32, REASON_BYTES = 2000 };
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
@@ -71,16 +71,16 @@ static void close_task(struct task *task)
  * as this program does afterwards. */
 static whit_status copy_config(const struct parallel *p, const char *tree, whit_error *error)
 {
-    char from[PATH_MAX + 32], to[PATH_MAX + 32];
+    char to[PATH_MAX + 32];
     whit_buf text = {0};
-    snprintf(from, sizeof from, "%s/%s", p->project, WHIT_AGENT_CONFIG_FILE);
+    bool exists = false;
     snprintf(to, sizeof to, "%s/%s", tree, WHIT_AGENT_CONFIG_FILE);
-    if (!whit_path_exists(from) || whit_path_exists(to)) return WHIT_OK;
-    whit_status status = whit_read_file(from, CONFIG_BYTES_MAX, &text, error);
+    if (whit_path_exists(to)) return WHIT_OK;
+    whit_status status = whit_agent_config_read(p->project, &text, &exists, error);
     *strrchr(to, '/') = 0;
-    if (status == WHIT_OK) status = whit_agent_make_folders(to, error);
+    if (status == WHIT_OK && exists) status = whit_agent_make_folders(to, error);
     to[strlen(to)] = '/';
-    if (status == WHIT_OK) status = whit_write_file(to, whit_chars(&text), text.size_bytes, error);
+    if (status == WHIT_OK && exists) status = whit_write_file(to, whit_chars(&text), text.size_bytes, error);
     whit_buf_free(&text);
     return status;
 }

@@ -285,6 +285,22 @@ for seen in got if "commands are not run" not in got[0] else []:
     wanted(len(got) == 2 and "inside tools/note" in seen and seen.count("inside ") == 1 and '"read"' not in seen, f"what a folder contains: {seen}")
 os.unlink("config/whit/agent.json")
 
+# The project's settings are a file of the project: a link that leaves it is not followed, and nothing of its target is told.
+for target, is_read in (("../outside.json", False), (".env", False), ("settings.json", True)):
+    project()
+    os.makedirs("p/.whit", exist_ok=True)
+    for name in ("outside.json", "p/.env"):
+        open(name, "w").write('[hunter2\n')
+    open("p/settings.json", "w").write(json.dumps({"check": ["true"]}))
+    if os.path.lexists("p/.whit/agent.json"):
+        os.unlink("p/.whit/agent.json")
+    os.symlink("../" + target, "p/.whit/agent.json")
+    for more in (["-p", "x"], ["-j", "1", "a b"]):
+        done = subprocess.run([WHIT, "agent", *more, "--url", Endpoint([END]).url, "--project", "p"], env=environment(), capture_output=True,
+                              text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=60)
+        wanted((done.returncode == 0) == is_read and "hunter" not in done.stderr and ("must be a file of the project" in done.stderr) != is_read,
+               f"settings by a link to {target}: {done}")
+
 # A file in a folder that is a link has one name, its real one: an existing test stays a test, two changes of one answer
 # are of one file, and another agent's file is refused.
 project()

@@ -2,6 +2,7 @@
 #include "agent/config.h"
 
 #include "agent/programs.h"
+#include "agent/project.h"
 #include "base/file.h"
 #include "base/items.h"
 #include "base/path.h"
@@ -140,12 +141,40 @@ static whit_status load_users(whit_agent_config *config, const char *project, wh
     return config->servers ? whit_programs_know(config->servers, project, error) : WHIT_OK;
 }
 
+whit_status whit_agent_config_read(const char *project, whit_buf *text, bool *exists, whit_error *error)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    whit_project_file file = {.exists = false};
+    *exists = false;
+    if (!realpath(project, folder)) return whit_fail_errno(error, project, "find this folder");
+    const char *path = whit_project_follow(folder, WHIT_AGENT_CONFIG_FILE, real);
+    whit_status status = path ? whit_project_read_file(folder, path, text, &file, error) : WHIT_OK;
+    if (status == WHIT_OK && (!path || file.is_hidden))
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT,
+                           "%s/" WHIT_AGENT_CONFIG_FILE
+                           ": a project's settings must be a file of the project, and not one with keys; a link is "
+                           "followed only in the project",
+                           folder);
+    if (status == WHIT_OK && text->size_bytes > FILE_BYTES)
+        status = whit_fail(error, WHIT_ERROR_LIMIT,
+                           "%s/" WHIT_AGENT_CONFIG_FILE ": is larger than %zu bytes, the limit", folder, FILE_BYTES);
+    *exists = status == WHIT_OK && file.exists;
+    return status;
+}
+
 whit_status whit_agent_config_load(whit_agent_config *config, const char *project, whit_error *error)
 {
     char path[PATH_MAX];
+    whit_buf text = {0};
+    bool exists;
     WHIT_TRY(load_users(config, project, error));
     snprintf(path, sizeof path, "%s/%s", project, WHIT_AGENT_CONFIG_FILE);
-    return load_settings(config, path, true, error);
+    whit_status status = whit_agent_config_read(project, &text, &exists, error);
+    if (status == WHIT_OK && exists)
+        status = whit_agent_config_parse(config, text.size_bytes ? whit_chars(&text) : "", text.size_bytes, path, true,
+                                         error);
+    whit_buf_free(&text);
+    return status;
 }
 
 whit_status whit_agent_config_know_programs(const char *project, whit_error *error)

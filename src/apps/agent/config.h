@@ -27,6 +27,9 @@ typedef struct whit_agent_config {
  * format, with the place and the allowed values. */
 whit_status whit_agent_config_parse(whit_agent_config *config, const char *text, size_t n_bytes, const char *name,
                                     bool is_projects, whit_error *error);
+/* Appends the project's settings file to `text`. *exists becomes false without such a file. Errors: argument (a link
+ * that leaves the project, or a file with keys), limit, io, memory. */
+whit_status whit_agent_config_read(const char *project, whit_buf *text, bool *exists, whit_error *error);
 /* Reads $XDG_CONFIG_HOME/whit/agent.json (or ~/.config/whit/agent.json) and the project's file, if they exist. */
 whit_status whit_agent_config_load(whit_agent_config *config, const char *project, whit_error *error);
 /* Tells the guard the programs of the user's MCP servers (programs.h), as whit_agent_config_load() does, without

@@ -94,28 +94,12 @@ whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const 
     return no_memory(error);
 }
 
-/* Returns the path of the project's AGENTS.md, even if it does not exist. If it is a symbolic link, usually to another
- * program's file, returns the target's path below the project (in `real`), or NULL unless the target is a regular file
- * in the project and not secret. */
-static const char *rules_path(const char *project, char real[PATH_MAX])
-{
-    static const char name[] = "AGENTS.md";
-    char full[PATH_MAX];
-    struct stat info;
-    size_t n = strlen(project);
-    if (snprintf(full, sizeof full, "%s/%s", project, name) >= (int)sizeof full || lstat(full, &info) != 0) return name;
-    if (!S_ISLNK(info.st_mode)) return name;
-    if (!realpath(full, real) || strncmp(real, project, n) != 0 || real[n] != '/' || stat(real, &info) != 0)
-        return NULL;
-    return S_ISREG(info.st_mode) && !whit_light_secret(project, real + n + 1) ? real + n + 1 : NULL;
-}
-
 whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char *project, size_t limit_bytes,
                                       whit_error *error)
 {
     whit_buf text = {0}, rules = {0};
     char real[PATH_MAX];
-    const char *path = rules_path(project, real);
+    const char *path = whit_project_follow(project, "AGENTS.md", real);
     whit_project_file file = {.exists = false};
     *messages = (whit_agent_messages){.list = json_array(), .limit_bytes = limit_bytes};
     whit_buf_append_str(&text, system_text);

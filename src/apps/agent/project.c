@@ -104,6 +104,18 @@ bool whit_project_hides(const char *project, const char *path, const char *real,
     return whit_guard_is_hidden(path, below, real, opened) || whit_links_secret(project, real);
 }
 
+const char *whit_project_follow(const char *project, const char *name, char real[PATH_MAX])
+{
+    char full[PATH_MAX];
+    struct stat info;
+    const size_t n = strlen(project);
+    if (snprintf(full, sizeof full, "%s/%s", project, name) >= (int)sizeof full || lstat(full, &info) != 0) return name;
+    if (!S_ISLNK(info.st_mode)) return name;
+    if (!realpath(full, real) || strncmp(real, project, n) != 0 || real[n] != '/' || stat(real, &info) != 0)
+        return NULL;
+    return S_ISREG(info.st_mode) && !whit_project_hides(project, real + n + 1, real, NULL) ? real + n + 1 : NULL;
+}
+
 /* Reports why a file could not be opened. A file that does not exist is not an error. */
 static whit_status explain_failure(const char *project, const char *path, const char *below, whit_error *error)
 {

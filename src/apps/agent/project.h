@@ -29,6 +29,10 @@ typedef struct whit_project_file {
  * place of a folder meanwhile leads nowhere. Refuses the same as whit_project_read(). */
 whit_status whit_project_read_file(const char *project, const char *path, whit_buf *content, whit_project_file *file,
                                    whit_error *error);
+/* Returns the path below the project of a file that may be a link, such as AGENTS.md, even if it does not exist. For a
+ * link, which usually leads to another program's file, it is the target's path, in `real`. Returns NULL if the target
+ * is not a regular file in the project, or must not be shown. */
+const char *whit_project_follow(const char *project, const char *name, char real[PATH_MAX]);
 /* Lists a folder below the project, which is opened in the same way; "" is the project. Returns the number of names, 0
  * for a folder that must not be shown; they are sorted, and each follows a byte that is '/' for a folder, else '-'. The
  * caller frees each name and *names. */
