@@ -148,7 +148,7 @@ project({".ssh/h.py": "def hidden_function(hunter2=1):\n    pass\n", "a.py": "de
 done, results, asked = run([call(("graph", {"query": "map"}), ("graph", {"query": "def", "name": "hidden_function"}),
                                  ("graph", {"query": "like", "name": "hidden function"})), message("done")])
 wanted("hunter2" not in asked and ".ssh" not in "".join(results) and "open_function" in results[0], f"the graph: {results}")
-# Links to files outside of the project, and to secrets inside, show nothing; a link to another file of it does.
+# Links are not files of the graph, whether they lead outside of the project, to secrets or to another file of it.
 project({"a.py": "def open_function(n=1):\n    pass\n", ".ssh/h.py": "def secret_function(hunter2=1):\n    pass\n"})
 os.makedirs("outside", exist_ok=True)
 open("outside/o.py", "w").write("def outer_function(hunter2=1):\n    open_function()\n")
@@ -158,7 +158,7 @@ queries = [{"query": "map"}, *({"query": "def", "name": f"{n}_function"} for n i
            {"query": "refs", "name": "open_function"}, {"query": "imports", "name": "o.py"}, {"query": "like", "name": "outer function"}]
 done, results, asked = run([call(*(("graph", q) for q in queries)), message("done")])
 wanted("hunter2" not in asked and "o.py" not in "".join(results) and "s.py" not in "".join(results), f"links out of the project: {results}")
-wanted("b.py" in results[0] and "a.py:1" in results[3] and "b.py:1" in results[3], f"a link inside the project: {results}")
+wanted("b.py" not in "".join(results) and "a.py:1" in results[3], f"a link inside the project: {results}")
 
 # What a check prints, and in the conversation that is kept.
 project({".whit/agent.json": json.dumps({"check": ["printf %s%s ghp_ " + TOKEN[4:] + "; exit 1"]})})
