@@ -445,7 +445,7 @@ static int start_server(struct parallel *p)
         return cli_fail(p->call, CLI_FAILED, "the model's server did not start: %s", line);
     }
     /* The read end is not closed before this program ends, because the server may write more lines. */
-    p->url = "http://localhost/v1";
+    p->url = WHIT_TASK_URL;
     return CLI_OK;
 }
 

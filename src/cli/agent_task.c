@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Ends the answer that is being shown, before any other output: the view may still hold back some text, which must not
@@ -125,8 +126,9 @@ static int open_remote(struct cli_tasks *t)
     else if (whit_agent_key(values->key_file, &t->key, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     if (t->key.failed) return cli_fail(t->call, CLI_LIMIT, "not enough memory for a key");
+    const char *socket_path = strcmp(values->url, WHIT_TASK_URL) == 0 ? getenv(WHIT_TASK_SOCKET) : NULL;
     whit_endpoint_options at = {.url = values->url,
-                                .socket_path = getenv(WHIT_TASK_SOCKET),
+                                .socket_path = socket_path,
                                 .key = whit_chars(&t->key),
                                 .cancel = t->cancel,
                                 .on_retry = task_retry,

@@ -256,6 +256,10 @@ if can_hide:
 # -m: one server for all tasks, which ends with them. A model of random weights says something and changes nothing.
 project("local")
 if subprocess.run([os.environ["TINY"], "chat.gguf", "1", "chat"], check=False).returncode == 0:
+    # An MCP server of a task does not get that socket: a program that it starts would send requests of its own there.
+    told = f"import os; open({os.path.abspath('local/variables')!r}, 'a').write(chr(10).join(os.environ) + chr(10))"
+    os.makedirs("local/config/whit")
+    json.dump({"mcp": {"s": {"command": [sys.executable, "-c", told]}}}, open("local/config/whit/agent.json", "w"))
     # The server has a socket that no other user can reach, no option of the environment, and nobody gets a key.
     open("key", "w").write("key-of-an-endpoint-1\n")
     os.chmod("key", 0o600)
@@ -274,6 +278,8 @@ if subprocess.run([os.environ["TINY"], "chat.gguf", "1", "chat"], check=False).r
                            capture_output=True, text=True, check=False)
     has_ended.set()
     watching.join()
+    variables = open("local/variables").read().split()
+    wanted("WHIT_TASK_PROJECT" in variables and "WHIT_TASK_SOCKET" not in variables and "WHIT_API_KEY" not in variables, variables)
     serving = [one for one in seen if b"\0serve\0" in one[0]]
     # before its exec() a process has the environment of its parent
     wanted(serving and b"key-of" not in serving[-1][1] and b"WHIT_HOST" not in serving[-1][1], serving[-1:])

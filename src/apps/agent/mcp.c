@@ -154,7 +154,7 @@ static json_t *answer_server(void *user, const char *method)
 }
 
 /* Starts a server of a configuration in its folder. The server gets the environment variables of its `env` and not the
- * endpoint's key. */
+ * endpoint's key, nor the socket of the model. */
 static bool start_server(const struct whit_mcp *mcp, struct server *s, const json_t *settings)
 {
     const json_t *command = json_object_get(settings, "command"), *more = json_object_get(settings, "env");
@@ -164,9 +164,10 @@ static bool start_server(const struct whit_mcp *mcp, struct server *s, const jso
     json_t *word, *value;
     const char *name;
     const char **words = calloc(json_array_size(command) + 1, sizeof *words);
-    char **changes = calloc(json_object_size(more) + 3, sizeof *changes);
+    char **changes = calloc(json_object_size(more) + 4, sizeof *changes);
     whit_error error;
-    bool ok = *folder && words && changes && (changes[n_changes++] = strdup("WHIT_API_KEY")) != NULL;
+    bool ok = *folder && words && changes && (changes[n_changes++] = strdup("WHIT_API_KEY")) != NULL &&
+        (changes[n_changes++] = strdup(WHIT_TASK_SOCKET)) != NULL;
     /* shells and programs that read PWD believe it if it names the current folder by another path */
     if (ok && !json_object_get(more, "PWD")) {
         ok = asprintf(&changes[n_changes], "PWD=%s", folder) >= 0;

@@ -15,6 +15,7 @@
 #define WHIT_TASK_CACHE   "WHIT_TASK_CACHE"
 /* Environment variable with the Unix socket of the model's server that -j has started; requests of a task go there. */
 #define WHIT_TASK_SOCKET "WHIT_TASK_SOCKET"
+#define WHIT_TASK_URL    "http://localhost/v1" /* address of that server */
 
 /* State for running commands. Zero-initialise it and set `project`; the members from state_dir to `cancel` are options,
  * and the agent's loop sets `note` and `user`. */
