@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/typed.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -9,7 +10,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
+
+#define FREE_MS 50 /* how long a terminal has no input before a question is asked */
 
 /* Sets the terminal to line input with echo: a program that crashed may have left it in raw mode, in which the first
  * typed letter would be taken for the whole answer. `before` receives the old settings. Returns whether the settings
@@ -25,6 +29,33 @@ static bool begin_lines(int terminal, struct termios *before)
     const bool is_usual =
         usual.c_lflag == before->c_lflag && usual.c_iflag == before->c_iflag && usual.c_oflag == before->c_oflag;
     return !is_usual && tcsetattr(terminal, TCSANOW, &usual) == 0;
+}
+
+/* Discards input until none has come for FREE_MS: a paste may be larger than the terminal's queue, and its later lines
+ * must not answer a question. Meanwhile the terminal has no lines, so that each byte counts. Returns false after a
+ * signal's handler has run. */
+static bool discard_input(int terminal, const sigset_t *waiting)
+{
+    struct pollfd input = {.fd = terminal, .events = POLLIN};
+    const struct timespec free_time = {.tv_nsec = FREE_MS * 1000000L};
+    struct termios before, bytes;
+    const bool is_terminal = tcgetattr(terminal, &before) == 0;
+    int got = 1;
+    if (is_terminal) {
+        bytes = before;
+        bytes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        bytes.c_cc[VMIN] = 1;
+        bytes.c_cc[VTIME] = 0;
+        (void)tcsetattr(terminal, TCSANOW, &bytes);
+    }
+    do {
+        (void)tcflush(terminal, TCIFLUSH);
+        got = ppoll(&input, 1, &free_time, waiting);
+    } while (got > 0 && !(input.revents & (POLLHUP | POLLERR | POLLNVAL)));
+    const int failure = errno;
+    if (is_terminal) (void)tcsetattr(terminal, TCSAFLUSH, &before);
+    errno = failure;
+    return got >= 0;
 }
 
 /* Sets colours, letters and the wrapping of lines, ends insertion, and makes the region that scrolls the whole screen,
@@ -66,9 +97,9 @@ ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, co
     waiting = before;
     sigaddset(&waiting, SIGCONT);
     const bool is_changed = begin_lines(terminal, &settings);
-    (void)tcflush(terminal, TCIFLUSH);
+    ssize_t got = discard_input(terminal, &waiting) ? 0 : -1;
     dprintf(terminal, "%s%.*s%s", whit_typed_plain(), (int)n_question, question, mark);
-    ssize_t got = ppoll(&wait, 1, NULL, &waiting) < 0 ? -1 : read(terminal, line, room);
+    if (got == 0) got = ppoll(&wait, 1, NULL, &waiting) < 0 ? -1 : read(terminal, line, room);
     if (got < 0) dprintf(terminal, "\n");
     if (is_changed) (void)tcsetattr(terminal, TCSANOW, &settings);
     sigprocmask(SIG_SETMASK, &before, NULL);

@@ -8,8 +8,9 @@
 #include <sys/types.h>
 
 /* Writes a question of n_question bytes, which are safe for a terminal, and `mark` to the terminal, and reads the line
- * that is typed afterwards; earlier input is discarded. `line` has room for `room` bytes. Returns the number of bytes
- * read; 0 at the terminal's end; -1 on failure, and after Ctrl-C or SIGTERM once its handler has run. */
+ * that is typed afterwards; earlier input is discarded, until none has come for 50 ms. `line` has room for `room` bytes.
+ * Returns the number of bytes read; 0 at the terminal's end; -1 on failure, and after Ctrl-C or SIGTERM once its handler
+ * has run. */
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line,
                        size_t room);
 /* Returns control sequences after which a terminal shows all of a text: with ASCII letters, in its own colours, with

@@ -90,6 +90,15 @@ def wait_for_keys(terminal, seconds=10):
         time.sleep(0.005)
 
 
+def paste(terminal, text):
+    """Writes a text that is longer than the terminal's queue, as far as the program takes it."""
+    try:
+        while text:
+            text = text[os.write(terminal, text):]
+    except OSError:
+        pass
+
+
 def at_terminal(command, answers, env=None, seconds=60, columns=1000):
     """Runs a command at a terminal of its own; answers: (text to wait for after the last one, text to type, and what is
     done before it). (status, all output)"""
@@ -106,7 +115,10 @@ def at_terminal(command, answers, env=None, seconds=60, columns=1000):
             pattern, text, *_ = waiting.pop(0)
             if text == "\x04" and pattern == "agent>":
                 wait_for_keys(terminal)
-            os.write(terminal, text.encode())
+            if len(text) > 4096:
+                threading.Thread(target=paste, args=(terminal, text.encode()), daemon=True).start()
+            else:
+                os.write(terminal, text.encode())
         ready, _, _ = select.select([terminal], [], [], 0.1)
         if not ready:
             continue

@@ -313,6 +313,11 @@ project()
 status, seen, e = at([message(None, [("write", {"path": "src/a.c", "content": "int b;\n"})]), END, END],
                      [("agent>", "write\n"), ("[y/N", "y\n"), ("agent>", "see\n/undo\nend\n"), ("/undo. Do it? [y/N", "n\n"), ("agent>", "/bye\n")], TERM="dumb")
 wanted(open("p/src/a.c").read() == "int b;\n", f"a pasted /undo: {seen}")
+# Nor does any line of a text that is larger than the terminal's queue, however late the terminal takes it.
+project()
+status, seen, e = at([write("int b;\n"), write("int c;\n"), END],
+                     [("[y/N/e/?]", "n\n" + ("x" * 70 + "\n") * 3000 + "y\n" * 3000), ("int c;", ""), ("[y/N/e/?]", "n\n")], "rename it", NO_COLOR="1")
+wanted(status == 0 and read() == "int a;\n" and len(e.requests) == 3 and "one of the letters" not in seen, f"a long paste at a question: {seen}")
 project()
 done, e = script([END], "fix this:\n!touch ran\nend\n")
 wanted(done.returncode == 2 and "at a terminal" in done.stderr and not os.path.exists("p/ran"), f"a piped command: {done}")
