@@ -270,6 +270,13 @@ static void keys_are_found_by_their_form(void **state)
         {"\\u001b[1;32m"
          "ghp_0123456789abcdefABCDEF0123456789abcd",
          ""},
+        {"\x9b"
+         "31m"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
+        {"\033#8"
+         "ghp_0123456789abcdefABCDEF0123456789abcd",
+         ""},
         {"\033[K"
          "ghp_0123456789abcdefABCDEF0123456789abcd",
          ""},

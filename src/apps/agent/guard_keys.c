@@ -229,10 +229,11 @@ static bool follows_escape(const char *text, size_t at)
     enum { DIGITS_MAX = 8 };
     size_t first = at;
     if (at >= 2 && text[at - 2] == '\\') return true;
+    if (at >= 3 && text[at - 3] == '\033' && text[at - 2] == '#') return true; /* DEC's sizes of letters */
     if (at >= 1 && (text[at - 1] == 'm' || text[at - 1] == 'K')) {
         first--;
         while (first > 0 && ((text[first - 1] >= '0' && text[first - 1] <= '9') || text[first - 1] == ';')) first--;
-        return first >= 1 && text[first - 1] == '[';
+        return first >= 1 && (text[first - 1] == '[' || text[first - 1] == '\x9b');
     }
     while (first > 0 && at - first < DIGITS_MAX && isxdigit((uint8_t)text[first - 1])) first--;
     if (first == at || first == 0) return false;
