@@ -59,8 +59,9 @@ static bool discard_input(int terminal, const sigset_t *waiting)
 }
 
 /* Sets colours, letters and the wrapping of lines, ends insertion, and makes the region that scrolls the whole screen,
- * with the cursor where it was. */
-#define USUAL "\033[0m\033(B\017\033[?7h\033[4l\0337\033[r\0338"
+ * with the cursor where it was. Then gives the cursor's line its usual width, and erases the lines below it, which may
+ * have letters of double width. */
+#define USUAL "\033[0m\033(B\017\033[?7h\033[4l\0337\033[r\0338\033#5\033[J"
 
 const char *whit_typed_plain(void)
 {

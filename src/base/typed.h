@@ -8,14 +8,15 @@
 #include <sys/types.h>
 
 /* Writes a question of n_question bytes, which are safe for a terminal, and `mark` to the terminal, and reads the line
- * that is typed afterwards; earlier input is discarded, until none has come for 50 ms. `line` has room for `room` bytes.
- * Returns the number of bytes read; 0 at the terminal's end; -1 on failure, and after Ctrl-C or SIGTERM once its handler
- * has run. */
+ * that is typed afterwards; earlier input is discarded, until none has come for 50 ms. `line` has room for `room`
+ * bytes. Returns the number of bytes read; 0 at the terminal's end; -1 on failure, and after Ctrl-C or SIGTERM once its
+ * handler has run. */
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line,
                        size_t room);
 /* Returns control sequences after which a terminal shows all of a text: with ASCII letters, in its own colours, with
- * the end of a long line in the next row, and with lines that begin at the left; the whole screen
- * scrolls. Another program may have left it so that parts are hidden. "" for a terminal without such sequences. */
+ * the end of a long line in the next row, and with lines of usual width that begin at the left; the whole screen
+ * scrolls, and is empty below the cursor. Another program may have left it so that parts are hidden. "" for a terminal
+ * without such sequences. */
 const char *whit_typed_plain(void);
 /* Returns the number of columns of a terminal; 80 if it does not tell it, as on a serial line. */
 unsigned whit_typed_columns(int terminal);

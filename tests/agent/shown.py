@@ -154,7 +154,7 @@ wanted("\u200e\u05d0\u200e 1.env: it may contain keys" in seen, f"a name in a qu
 # A terminal that another program has left without the wrapping of lines, with concealed text, or with a region of
 # few lines that scrolls, shows all of both.
 project({"t.sh": b"x\n"})
-usual = "\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[4l\x1b7\x1b[r\x1b8\x1b[?2501l\x1b[1 k"
+usual = "\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[4l\x1b7\x1b[r\x1b8\x1b#5\x1b[J\x1b[?2501l\x1b[1 k"
 for how in ("", "> log"):
     status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply t.patch --project p {how}"], [("[y/N", "n\n")], dict(environment(), TERM="xterm"))
     wanted(0 <= seen.find(usual) < seen.find("+rm ") < seen.rfind(usual) < seen.find("Write 1 file"), f"a terminal's modes {how}: {seen!r}")
