@@ -173,6 +173,19 @@ wanted(done.returncode == 0, f"a malformed call: {done.stderr}")
 done, results, asked = run([message("done")], "--resume")
 wanted(done.returncode == 0 and "resumed" in done.stderr, f"resumed after a malformed call: {done.stderr}")
 
+# Keys that an earlier version kept in a conversation are hidden when it is loaded.
+project({"a.txt": "a\n"})
+kept = [{"role": "system", "content": ""}, {"role": "user", "content": f"see {TOKEN}"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": {
+            "name": "grep", "arguments": json.dumps({"pattern": TOKEN})}}]},
+        {"role": "tool", "tool_call_id": "1", "content": f"k.txt:1:{TOKEN}\n"}]
+with open("kept.json", "w") as file:
+    json.dump({"whit_session": 1, "messages": kept}, file)
+done, results, asked = run([message("done")], "--session", "kept.json")
+wanted(done.returncode == 0 and results == ["k.txt:1:[a key or token, which is not shown]\n"] and TOKEN not in asked,
+       f"a key of a kept conversation: {results} {done.stderr}")
+wanted(TOKEN not in open("kept.json").read(), "a key of a kept conversation is kept again")
+
 # A pipe where git reads a file: the turn is written, and what git misses is told.
 project({"a.txt": "a\n"})
 if shutil.which("git") and subprocess.run(["git", "init", "-q", "p"], check=False).returncode == 0:

@@ -253,6 +253,29 @@ static bool is_message(const json_t *message)
     return role && (json_is_string(content) || json_is_null(content)) && (!calls || json_is_array(calls));
 }
 
+/* Hides keys in all strings of a value. A conversation may have been kept by an earlier version, which knew fewer kinds
+ * of keys. Returns false if memory runs out. */
+static bool hide_keys(json_t *value)
+{
+    const char *name;
+    json_t *part;
+    size_t i;
+    bool ok = true;
+    if (json_is_string(value)) {
+        whit_buf text = {0};
+        const size_t n = json_string_length(value);
+        ok = whit_buf_append(&text, json_string_value(value), n);
+        whit_guard_hide_keys(&text);
+        ok = ok && !text.failed;
+        if (ok && (text.size_bytes != n || (n && memcmp(text.data, json_string_value(value), n) != 0)))
+            ok = json_string_setn(value, text.size_bytes ? whit_chars(&text) : "", text.size_bytes) == 0;
+        whit_buf_free(&text);
+    }
+    json_array_foreach(value, i, part) ok = ok && hide_keys(part);
+    json_object_foreach(value, name, part) ok = ok && hide_keys(part);
+    return ok;
+}
+
 whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char *text, size_t n_bytes, const char *name,
                                       whit_error *error)
 {
@@ -279,7 +302,7 @@ whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char 
                 whit_fail(error, WHIT_ERROR_FORMAT,
                           "%s: message %zu is damaged; move the file away to begin a new conversation", name, i + 1);
         /* the first message is the system message, which is written anew for each session */
-        else if (i && json_array_append(messages->list, message) != 0)
+        else if (i && (!hide_keys(message) || json_array_append(messages->list, message) != 0))
             status = no_memory(error);
     }
     json_decref(all);
