@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/review.h"
 
+#include "agent/review_expected.h"
 #include "agent/review_imports.h"
 #include "agent/review_text.h"
 #include "base/hash.h"
@@ -806,6 +807,7 @@ const char *whit_review_code(const whit_change *c, const whit_review_project *pr
     if (!c->is) return NULL;
     const char *runs = whit_review_runs(c->path, c->before, c->was ? c->before_bytes : 0, c->after, c->after_bytes);
     if (runs) return runs;
+    if (whit_review_takes_expected(c)) return CHANGES_TEST;
     if (whit_review_language(c->path, c->after_bytes ? c->after : "", c->after_bytes) == WHIT_CODE_NONE)
         return find_unknown_test(c);
     bool ok = open_side(&before, c->path, c->before, c->was ? c->before_bytes : 0);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/review_expected.h"
+
+#include "base/items.h"
+#include "base/phrase.h"
+#include "code/diff.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <strings.h>
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    const size_t n = strlen(path), n_suffix = strlen(suffix);
+    return n > n_suffix && strcasecmp(path + n - n_suffix, suffix) == 0;
+}
+
+/* Returns whether a path is of a snapshot, or in a folder of data with which tests compare. */
+static bool is_expected(const char *path)
+{
+    static const char *const folders[] = {"__snapshots__", "testdata", "golden", "goldens", "expected"};
+    if (has_suffix(path, ".snap")) return true;
+    for (const char *slash; (slash = strchr(path, '/')); path = slash + 1)
+        for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+            if (strlen(folders[i]) == (size_t)(slash - path) && strncasecmp(path, folders[i], strlen(folders[i])) == 0)
+                return true;
+    return false;
+}
+
+/* Returns whether lines of the old text are removed or changed; also if memory runs out. */
+static bool takes_lines(const whit_change *c)
+{
+    whit_buf runs = {0};
+    const char *before = whit_or_empty(c->before), *after = whit_or_empty(c->after);
+    bool found = !whit_diff_lines(before, c->before_bytes, after, c->after_bytes, &runs);
+    const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs);
+    for (size_t i = 0; !found && i < runs.size_bytes / sizeof *run; i++) found = run[i].n_old > 0;
+    whit_buf_free(&runs);
+    return found;
+}
+
+/* Returns whether a command has the word `name`, which ends at blanks, quotes and operators of a shell. */
+static bool has_word(const char *command, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = command; n && (at = strstr(at, name)); at++)
+        if ((at == command || strchr(" \t'\"&|;(", at[-1])) && (!at[n] || strchr(" \t'\"&|;)", at[n]))) return true;
+    return false;
+}
+
+/* Returns whether a script runs tests: by its name, or because one that does names it. */
+static bool runs_tests(const json_t *scripts, const char *name, unsigned depth)
+{
+    enum { DEPTH_MAX = 8 };
+    const char *other;
+    const json_t *command;
+    if (strncmp(name, "test", 4) == 0 || strncmp(name, "pretest", 7) == 0 || strncmp(name, "posttest", 8) == 0)
+        return true;
+    json_object_foreach((json_t *)scripts, other, command)
+    {
+        const char *text = json_string_value(command);
+        if (text && strcmp(other, name) != 0 && depth < DEPTH_MAX && has_word(text, name) &&
+            runs_tests(scripts, other, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* Returns whether a change of package.json removes or changes a script that runs tests. */
+static bool takes_script(const whit_change *c)
+{
+    json_t *before = json_loadb(whit_or_empty(c->before), c->before_bytes, 0, NULL);
+    json_t *after = json_loadb(whit_or_empty(c->after), c->after_bytes, 0, NULL);
+    const json_t *old = json_object_get(before, "scripts"), *now = json_object_get(after, "scripts");
+    const char *name;
+    const json_t *command;
+    bool found = false;
+    json_object_foreach((json_t *)old, name, command) found =
+        found || (runs_tests(old, name, 0) && !json_equal(command, json_object_get(now, name)));
+    json_decref(before);
+    json_decref(after);
+    return found;
+}
+
+bool whit_review_takes_expected(const whit_change *c)
+{
+    const char *slash = strrchr(c->path, '/');
+    if (!c->was || !c->is) return false;
+    if (strcmp(slash ? slash + 1 : c->path, "package.json") == 0) return takes_script(c);
+    return is_expected(c->path) && takes_lines(c);
+}
