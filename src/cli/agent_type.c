@@ -125,13 +125,13 @@ static bool may_run(const char *line)
     return is_agreed;
 }
 
-/* Returns whether a line looks like another one, since it has hidden characters or letters that look like others. The
- * result is true if memory runs out. */
+/* Returns whether a line looks like another one, since it has hidden characters, letters that look like others, or line
+ * feeds of a pasted message, which look like the ends of rows. The result is true if memory runs out. */
 static bool is_disguised(const char *line)
 {
     whit_buf shown = {0};
     const size_t n = strlen(line);
-    const bool is_plain = whit_plain_show(line, n, WHIT_PLAIN_LINES, &shown) && shown.size_bytes == n;
+    const bool is_plain = whit_plain_show(line, n, WHIT_PLAIN_NAME, &shown) && shown.size_bytes == n;
     whit_buf_free(&shown);
     return !is_plain;
 }

@@ -299,6 +299,10 @@ for answer in ("n", "y"):
     project()
     status, seen, e = at([END], [("agent>", "!echo \u202ea\u200b\u01c3; touch ran\n"), ("Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM="xterm")
     wanted(os.path.exists("p/ran") == (answer == "y") and "!echo <U+202E>a<U+200B><U+01C3>; touch ran. Do it?" in seen, f"a disguised command: {ascii(seen)}")
+# And one of several lines that were pasted as one message: the second looks like a row of the first.
+project()
+status, seen, e = at([END], [("agent>", "\x1b[200~!# a note\rtouch ran\x1b[201~\n"), ("Do it? [y/N", "n\n"), ("agent>", "/bye\n")], TERM="xterm")
+wanted(not os.path.exists("p/ran") and "!# a note<U+000A>touch ran. Do it?" in seen, f"a command of two lines: {ascii(seen)}")
 # So is a task, and every other line, of a text that was pasted at a question or while a task ran: its first line answers.
 for answer, terminal in (("n", "xterm"), ("n", "dumb"), ("y", "xterm")):
     project()
