@@ -226,6 +226,12 @@ ssize_t readlink(const char *path, char *target, size_t target_bytes)
     return -1;
 }
 
+ssize_t readlinkat(int folder, const char *path, char *target, size_t target_bytes)
+{
+    (void)folder;
+    return readlink(path, target, target_bytes);
+}
+
 int whit_posix_chmod(const char *path, mode_t mode)
 {
     wchar_t wide[WHIT_WIDE_MAX];

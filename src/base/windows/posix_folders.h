@@ -26,6 +26,7 @@ int renameat(int from_folder, const char *from, int to_folder, const char *to);
 int mkdirat(int folder, const char *path, mode_t mode);
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
 int symlinkat(const char *target, int folder, const char *path);
+ssize_t readlinkat(int folder, const char *path, char *target, size_t target_bytes);
 int whit_posix_openat(int folder, const char *path, int flags, ...);
 int whit_posix_fstatat(int folder, const char *path, struct whit_posix_stat *info, int flags);
 int whit_posix_unlinkat(int folder, const char *path, int flags);
