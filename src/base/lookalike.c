@@ -114,6 +114,12 @@ static void add_near(struct near *near, uint32_t code, bool *in_word)
     near->is_native = near->is_native || (is_cyrillic(code) && !looks_latin(code));
 }
 
+/* Returns whether no further character of this side can change whether the character is a look-alike. */
+static bool is_settled(const struct near *near, bool in_word)
+{
+    return near->is_mixed || (near->is_native && !in_word);
+}
+
 bool whit_lookalike_at(const char *text, size_t n, size_t at, uint32_t code)
 {
     struct near near = {.is_mixed = false};
@@ -122,10 +128,10 @@ bool whit_lookalike_at(const char *text, size_t n, size_t at, uint32_t code)
     if (looks_like_sign(bytes, n, at, code)) return true;
     if (!looks_latin(code)) return false;
     bool in_word = true;
-    for (size_t i = at; i < n && i - at < NEAR_MAX && bytes[i] != '\n'; i += length)
+    for (size_t i = at; i < n && i - at < NEAR_MAX && bytes[i] != '\n' && !is_settled(&near, in_word); i += length)
         add_near(&near, whit_utf8_decode(bytes + i, n - i, &length), &in_word);
     in_word = true;
-    for (size_t i = at; i > 0 && at - i < NEAR_MAX && bytes[i - 1] != '\n';) {
+    for (size_t i = at; i > 0 && at - i < NEAR_MAX && bytes[i - 1] != '\n' && !is_settled(&near, in_word);) {
         do i--;
         while (i > 0 && (bytes[i] & 0xC0) == 0x80);
         add_near(&near, whit_utf8_decode(bytes + i, n - i, &length), &in_word);
