@@ -22,7 +22,7 @@ struct ed_panel {
     bool asks_all;
     uint8_t *taken;
     char *question; /* question that waits for an answer, or NULL */
-    bool is_seen;   /* the end of the question was visible since its prompt was opened */
+    bool is_seen;   /* the end of the question, or of its change, was visible since its prompt was opened */
     /* document of the last request about a selection; a rewrite replaces `range` in it if it still has `version` */
     struct ed_doc *rewritten;
     whit_range range;

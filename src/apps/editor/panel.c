@@ -191,6 +191,7 @@ void ed_panel_label(ed *e)
         return;
     }
     const bool has_more = is_cut_off(e);
+    if (!has_more) e->panel.is_seen = true;
     if (panel->asks_all) {
         snprintf(label, n_label, "%s: a all, d none, y n one by one: %zu to %zu",
                  has_more ? "more below (PageDown)" : "all hunks are shown", panel->at + 1, panel->n_hunks);
@@ -215,7 +216,7 @@ static void ask_hunk(ed *e)
         panel->asked = panel->at + 1;
     }
     show_from(e, panel->from);
-    panel->asks_all = false;
+    panel->asks_all = panel->is_seen = false;
     ed_prompt_open(e, ED_PROMPT_HUNK, "", "");
 }
 
@@ -228,6 +229,7 @@ static void ask_all(ed *e)
     for (size_t i = panel->shown; i < panel->n_hunks; i++) append_hunk(e, i);
     show_from(e, from);
     panel->asks_all = true;
+    panel->is_seen = false;
     ed_prompt_open(e, ED_PROMPT_HUNK, "", "");
 }
 
@@ -246,7 +248,7 @@ void ed_panel_answer(ed *e, uint32_t letter)
     struct ed_panel *panel = &e->panel;
     if (!panel->hunks) return;
     if (letter != 'y' && letter != 'n' && letter != 'a' && letter != 'd') return;
-    if (!has_room(e) && (letter == 'y' || letter == 'a')) return; /* the question says so */
+    if ((letter == 'y' || letter == 'a') && !ed_panel_may_reply(e)) return; /* the question says so */
     ed_prompt_close(e);
     if (letter == 'a' && panel->shown < panel->n_hunks) {
         ask_all(e);
