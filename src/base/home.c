@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool whit_path_expand(const char *typed, char *path, size_t path_bytes)
@@ -24,4 +25,10 @@ bool whit_path_is_below(const char *path, const char *folder)
 bool whit_path_exists(const char *path)
 {
     return access(path, F_OK) == 0;
+}
+
+bool whit_path_is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }

@@ -24,5 +24,7 @@ bool whit_path_is_below(const char *path, const char *folder);
 /* Returns whether the path names a file, folder or other entry that this process can look up; links are followed. If it
  * does not, errno has the reason, such as ENOENT. */
 bool whit_path_exists(const char *path);
+/* Returns whether the path names a folder; links are followed. */
+bool whit_path_is_folder(const char *path);
 
 #endif

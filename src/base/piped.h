@@ -35,6 +35,9 @@ typedef struct whit_piped_how {
 /* Finds a program in the absolute folders of PATH (/usr/bin and /bin if it is not set); relative folders are skipped,
  * because they could be the project's. The result is false if there is no such program, and always on Windows. */
 bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES]);
+/* Returns this process's environment variables, "NAME=VALUE" each, and NULL at the end. They are valid until one is
+ * changed. */
+char *const *whit_own_variables(void);
 /* Starts words[0] with the words that follow; `words` ends with NULL. A name without a slash is searched for as
  * whit_find_program does. The program is killed when the thread that started it ends. If the program cannot be
  * executed, its exit status is 127. On Windows, instead, cmd.exe searches for the program, its processes end with the

@@ -131,7 +131,7 @@ make_project()
 os.makedirs("config/whit", exist_ok=True)
 here = "Z:" + os.path.abspath(program).replace("/", "\\")
 pathlib.Path("config/whit/agent.json").write_text(json.dumps({"mcp": {
-    "w": {"command": [here, "mcp", "p"], "allow": "green", "env": {"WHIT_TRIED": "1"}},
+    "w": {"command": [here, "mcp", "Z:" + os.path.abspath("p")], "allow": "green", "env": {"WHIT_TRIED": "1"}},
     "none": {"command": ["no-such-program"]}}}))
 env["XDG_CONFIG_HOME"] = "Z:" + os.path.abspath("config")
 said, done = run([("mcp__w__graph", {"query": "def", "name": "main"}), ("mcp__none__x", {})])

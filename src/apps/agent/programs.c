@@ -11,12 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#ifndef _WIN32
-extern char **environ;
-#endif
+#include <strings.h>
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -93,8 +88,7 @@ static bool know_word(const char *project, const char *start, const char *word, 
     int n = snprintf(path, sizeof path, "%s", word);
     if (!whit_path_is_absolute(word)) n = snprintf(path, sizeof path, "%s/%s", start, word);
     if (*path != '/' || n >= (int)sizeof path) return true;
-    struct stat about;
-    const bool is_folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    const bool is_folder = whit_path_is_folder(path);
     if (is_first || (!is_folder && is_program(word))) return know_program(project, path);
     /* the project itself is what many servers are told to work on, so only folders in it count */
     const bool is_part = is_folder && realpath(path, real) && strcmp(real, project) != 0 && is_package(real);
@@ -123,11 +117,10 @@ static bool know_code(const char *project, const char *start, const char *path, 
                            : snprintf(full, sizeof full, "%s/%.*s", folder, (int)n_bytes, path);
     if (*full != '/' || n >= (int)sizeof full) return true;
     (void)whit_light_real("/", full + 1, real);
-    struct stat about;
-    const bool is_file = stat(real, &about) == 0 && !S_ISDIR(about.st_mode);
-    if (is_file) return know_program(project, full);
+    const bool is_there = whit_path_exists(real);
+    if (is_there && !whit_path_is_folder(real)) return know_program(project, full);
     /* another word, such as a module's name, is not a path */
-    return !*real || (!is_whole && !whit_path_exists(real)) || know_folder(project, real);
+    return !*real || (!is_whole && !is_there) || know_folder(project, real);
 }
 
 /* Tells what the paths in a line of code or in a list of paths name. */
@@ -212,7 +205,7 @@ static bool know_variables(const char *project, const char *start, const json_t 
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)own, name, value) if (is_code_variable(name)) ok =
         know_line(project, start, json_string_value(value)) && ok;
-    for (char **variable = environ; *variable; variable++) {
+    for (char *const *variable = whit_own_variables(); *variable; variable++) {
         char inherited[64];
         snprintf(inherited, sizeof inherited, "%.*s", (int)strcspn(*variable, "="), *variable);
         const char *text = strchr(*variable, '=');

@@ -42,6 +42,11 @@ static bool is_named(const wchar_t *variable, const wchar_t *name, size_t n)
     return _wcsnicmp(variable, name, n) == 0 && variable[n] == L'=';
 }
 
+char *const *whit_own_variables(void)
+{
+    return environ;
+}
+
 /* Appends this process's environment variables, with the changes applied, to `block` as an environment block for
  * CreateProcess. */
 static bool make_environment(const char *const *changes, whit_buf *block)
