@@ -29,7 +29,7 @@ compile() {
     shift 3
     rm -rf "$directory/objects/$name"
     mkdir -p "$directory/objects/$name"
-    (cd "$directory/objects/$name" && emcc -c -O2 -w "$@" && emar rcsD "$directory/lib/lib$name.a" ./*.o)
+    (cd "$directory/objects/$name" && emcc -c -O2 -w "-ffile-prefix-map=$directory=." "$@" && emar rcsD "$directory/lib/lib$name.a" ./*.o)
     cat >"$directory/lib/pkgconfig/$module.pc" <<EOF
 Name: $name
 Description: $name for WebAssembly
