@@ -65,11 +65,11 @@ static json_t *stop_text(const whit_ask *ask, bool calls)
     return has_ended(job) && !calls && job->stopped_by ? json_string(job->stopped_by) : json_null();
 }
 
-static json_t *usage(const whit_ask *ask)
+static json_t *usage(const whit_ask *ask, uint32_t n_generated)
 {
     const whit_job *job = ask->jobs[0];
     return json_pack("{s:I, s:I, s:I, s:I, s:n, s:n, s:n, s:n, s:n, s:n}", "input_tokens",
-                     (json_int_t)(job->n_ids - job->n_cached), "output_tokens", (json_int_t)job->n_generated,
+                     (json_int_t)(job->n_ids - job->n_cached), "output_tokens", (json_int_t)n_generated,
                      "cache_read_input_tokens", (json_int_t)job->n_cached, "cache_creation_input_tokens", (json_int_t)0,
                      "cache_creation", "inference_geo", "output_tokens_details", "server_tool_use", "service_tier",
                      "speed");
@@ -102,14 +102,13 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:n, s:n, s:n}", "id", ask->id, "type", "message",
                      "role", "assistant", "model", ask->api->name, "content", content, "stop_reason", reason,
-                     "stop_sequence", stop_text(ask, json_array_size(calls) > 0), "usage", usage(ask), "stop_details",
-                     "container", "diagnostics");
+                     "stop_sequence", stop_text(ask, json_array_size(calls) > 0), "usage",
+                     usage(ask, ask->jobs[0]->n_generated), "stop_details", "container", "diagnostics");
 }
 
 static void begin_stream(whit_ask *ask, whit_buf *out)
 {
-    json_t *counts = usage(ask);
-    json_object_set_new(counts, "output_tokens", json_integer(0));
+    json_t *counts = usage(ask, 0);
     json_t *message = json_pack("{s:s, s:s, s:s, s:s, s:[], s:n, s:n, s:o, s:n, s:n, s:n}", "id", ask->id, "type",
                                 "message", "role", "assistant", "model", ask->api->name, "content", "stop_reason",
                                 "stop_sequence", "usage", counts, "stop_details", "container", "diagnostics");
@@ -178,7 +177,7 @@ static void end_stream(whit_ask *ask, whit_buf *out)
     whit_dialect_send(out,
                       json_pack("{s:s, s:{s:s, s:o, s:n, s:n}, s:o}", "type", "message_delta", "delta", "stop_reason",
                                 reason, "stop_sequence", stop_text(ask, ask->state.n_calls > 0), "stop_details",
-                                "container", "usage", usage(ask)));
+                                "container", "usage", usage(ask, ask->jobs[0]->n_generated)));
     whit_dialect_send(out, json_pack("{s:s}", "type", "message_stop"));
 }
 

@@ -59,18 +59,21 @@ static json_t *envelope(const whit_ask *ask, bool chunk)
 json_t *whit_ask_timings(const whit_ask *ask)
 {
     const whit_job *job = ask->jobs[0];
-    double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
+    whit_engine_lock(ask->api->engine); /* the engine may be adding tokens to the answer */
+    const uint32_t n_generated = job->n_generated;
     /* during generation, up to the answer's last token so far */
-    uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns;
+    const uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns;
+    whit_engine_unlock(ask->api->engine);
+    double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
     double rest_ms = (double)(last_ns - job->first_ns) / 1e6;
     double n_prompt = (double)(job->n_ids - job->n_cached),
            /* without the first token, which is computed by the last step of the prompt */
-        n_rest = job->n_generated - 1.0;
+        n_rest = n_generated - 1.0;
     double prompt_rate = prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0;
     double rest_rate = rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0;
     return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:f}", "cache_n", (json_int_t)job->n_cached, "prompt_n",
                      (json_int_t)n_prompt, "prompt_ms", prompt_ms, "prompt_per_second", prompt_rate, "predicted_n",
-                     (json_int_t)job->n_generated, "predicted_ms", rest_ms, "predicted_per_second", rest_rate);
+                     (json_int_t)n_generated, "predicted_ms", rest_ms, "predicted_per_second", rest_rate);
 }
 
 /* Writes a line of the log, when the whole reply was sent or the client has left. */
