@@ -513,5 +513,7 @@ for to in ("elsewhere", "p/.git"):
     done = subprocess.run([WHIT, "agent", "apply", "large.patch", "--yes", "--project", "p"], env=environment(),
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, text=True)
     swapping.join()
-    wanted(os.path.islink("p/d") and os.listdir(to) == [] and done.returncode != 0, f"written to {to}: {done.stderr}")
+    # On a busy machine the folder is exchanged after it was opened: then the file is in the folder that was looked at.
+    is_safe = done.returncode != 0 or os.path.exists("p/e/large.txt")
+    wanted(os.path.islink("p/d") and os.listdir(to) == [] and is_safe, f"written to {to}: {done.stderr}")
 sys.exit(checks.failed)
