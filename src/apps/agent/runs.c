@@ -3,7 +3,6 @@
 
 #include "agent/folders.h"
 #include "agent/guard.h"
-#include "agent/guard.h"
 #include "base/items.h"
 #include "base/path.h"
 #include "base/status.h"
