@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/config.h"
 
+#include "agent/guard.h"
 #include "agent/programs.h"
 #include "agent/project.h"
 #include "base/file.h"
@@ -117,13 +118,13 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
     return WHIT_OK;
 }
 
-static whit_status load_settings(whit_agent_config *config, const char *path, bool is_projects, whit_error *error)
+static whit_status load_settings(whit_agent_config *config, const char *path, whit_error *error)
 {
     whit_buf text = {0};
     if (!whit_path_exists(path)) return WHIT_OK;
     whit_status status = whit_read_file(path, FILE_BYTES, &text, error);
     if (status == WHIT_OK)
-        status = whit_agent_config_parse(config, whit_chars(&text), text.size_bytes, path, is_projects, error);
+        status = whit_agent_config_parse(config, whit_chars(&text), text.size_bytes, path, false, error);
     whit_buf_free(&text);
     return status;
 }
@@ -131,13 +132,10 @@ static whit_status load_settings(whit_agent_config *config, const char *path, bo
 /* Loads the user's file, if it exists. */
 static whit_status load_users(whit_agent_config *config, const char *project, whit_error *error)
 {
-    char path[PATH_MAX] = "";
-    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    if (xdg && whit_path_is_absolute(xdg))
-        snprintf(path, sizeof path, "%s/whit/agent.json", xdg);
-    else if (home && whit_path_is_absolute(home))
-        snprintf(path, sizeof path, "%s/.config/whit/agent.json", home);
-    if (*path) WHIT_TRY(load_settings(config, path, false, error));
+    char folder[PATH_MAX], path[PATH_MAX];
+    if (whit_guard_own_folder(WHIT_GUARD_OWN_CONFIG, folder) &&
+        snprintf(path, sizeof path, "%s/agent.json", folder) < (int)sizeof path)
+        WHIT_TRY(load_settings(config, path, error));
     return config->servers ? whit_programs_know(config->servers, project, error) : WHIT_OK;
 }
 
