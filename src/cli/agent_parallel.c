@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/items.h"
 #include "base/path.h"
+#include "base/piped.h"
 #include "cli/agent.h"
 
 #include <errno.h>
@@ -28,8 +29,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { TASKS_MAX = 1000, ARGUMENTS_MAX = 32, REASON_BYTES = 2000 };
 
@@ -392,7 +391,7 @@ static void clear_serve_options(void)
 {
     static const char prefix[] = "WHIT_", kept[] = "WHIT_CPU=";
     char name[128];
-    for (char **variable = environ; *variable;) {
+    for (char *const *variable = whit_own_variables(); *variable;) {
         const size_t n = strcspn(*variable, "=");
         const bool is_option = strncmp(*variable, prefix, sizeof prefix - 1) == 0 &&
             strncmp(*variable, kept, sizeof kept - 1) != 0 && n < sizeof name;
