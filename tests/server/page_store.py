@@ -38,12 +38,12 @@ two.run("[...document.querySelectorAll('#list .open')].find(b => b.textContent.i
 check(two.texts("user") == ["First tab, about cats"], "a conversation of the other tab")
 for tab in (one, two):
     tab.make_long(150)
-one.run("sendMessage(current, 'From one')")
+one.run("sendMessage(current, 'From one 1998')")
 two.run("sendMessage(current, 'From two')")
 for tab in (one, two):
     tab.wait("!answers.size", "both answers")
 check(one.run("[...messagesOf(current.id)].filter(m => /^From/.test(m.content)).map(m => m.content).sort().join()") ==
-      "From one,From two", "a question is lost")
+      "From one 1998,From two", "a question is lost")
 one.wait("[...messagesOf(current.id)].every(m => m.role === 'user' || m.state !== 'writing')", "the end in the other tab")
 # The other tab sees an answer while it grows, and does not call it cut off.
 two.make_long(1500)
@@ -110,18 +110,18 @@ one.wait(names + ".includes('Of old')", "the new name in the other tab")
 # A folder: chosen beside the name, shared by the tabs, closed and opened, found by a search, kept by an export.
 two.click("#list", "Rename Of old")
 two.run("(() => { const [name, folder] = document.querySelectorAll('#list input'); name.value = 'Of old'; "
-        "folder.value = 'Past'; name.onblur({relatedTarget: folder}); "
+        "folder.value = 'Past 1997'; name.onblur({relatedTarget: folder}); "
         "folder.onkeydown({key: 'Enter', stopPropagation() {}}) })()")
-one.wait("document.querySelector('#list li').textContent === '▾ Past'", "the folder in the other tab")
+one.wait("document.querySelector('#list li').textContent === '▾ Past 1997'", "the folder in the other tab")
 check(one.run(names + "[0]") == "Of old" and one.run("document.querySelectorAll('#list .inside').length") == 1, one.run(names))
-one.click("#list", "▾ Past")
+one.click("#list", "▾ Past 1997")
 two.wait("document.querySelector('#list .folder button').getAttribute('aria-expanded') === 'false'",
          "a folder that another tab closed")
 check("Of old" not in one.run(names) and one.run("document.querySelector('#list .folder button').getAttribute('aria-expanded')")
       == "false", "a closed folder shows what is in it")
 one.reload()
 check("Of old" not in one.run(names), "a closed folder is open after a reload")
-one.click("#list", "▸ Past")
+one.click("#list", "▸ Past 1997")
 check("Of old" in one.run(names), "a folder does not open")
 seen = one.run("""(() => { const order = shownConversations().map(c => c.id), seen = [];
     openConversation(shownConversations()[0]);
@@ -130,20 +130,20 @@ seen = one.run("""(() => { const order = shownConversations().map(c => c.id), se
 check(len(seen[0]) > 2 and seen[0] == seen[1], "the next conversation is not the one below:", seen)
 check(one.run("folderRows('constructor', [])[0].querySelector('button').getAttribute('aria-expanded')") == "true",
       "a folder that was not closed is closed")
-one.run(search % '"past old"')
-check(one.run(names) == ["Past / Of old"], "a search for the folder:", one.run(names))
+one.run(search % '"1997 old"')
+check(one.run(names) == ["Past 1997 / Of old"], "a search for the folder:", one.run(names))
 one.run(search % '""')
 check(one.run("readExport(JSON.parse(JSON.stringify(exportRecords(listedConversations(), messagesOf))))"
-              ".filter(r => r.folder === 'Past').length") == 1, "an export has no folders")
+              ".filter(r => r.folder === 'Past 1997').length") == 1, "an export has no folders")
 # A word that only an earlier version has opens that version.
 two.run("[...document.querySelectorAll('#list .open')].find(b => b.textContent.includes('cats')).click()")
 two.run("(async () => { const question = shownPath(current)[0].message; "
         "sendMessage(current, 'Edited question', [], question.parent) })()")
 two.wait("!answers.size", "an answer to the edited question")
 check(two.texts("user") == ["Edited question"], "the edited question")
-two.run(search % '"From one"')
+two.run(search % '"From 1998"')
 two.run("document.querySelector('#list .open').click()")
-check("From one" in two.texts("user"), "what is found is not shown:", two.texts("user"))
+check("From one 1998" in two.texts("user"), "what is found is not shown:", two.texts("user"))
 two.run(search % '""')
 two.click("#list", "Delete Of old")
 check(len(two.run(names)) == count - 1, "it is not deleted")
