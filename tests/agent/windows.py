@@ -137,6 +137,21 @@ env["XDG_CONFIG_HOME"] = "Z:" + os.path.abspath("config")
 said, done = run([("mcp__w__graph", {"query": "def", "name": "main"}), ("mcp__none__x", {})])
 expect("a.c:1" in said[0] and "no tool" in said[1], "a server's tool:", said)
 expect("'none' does not answer" in done.stderr, "a server that is not there:", done.stderr)
+
+# The code that such a server's command and variables name is changed by a person alone.
+for folder in ("tools", "lib"):
+    (project / folder).mkdir()
+    (project / folder / "x.py").write_text("a = 0\n")
+place = "Z:" + os.path.abspath("p").replace("/", "\\")
+for server, folder in (([here, "mcp", place + "\\tools\\x.py"], "tools"),
+                       ([here, "mcp", "cd " + place + "\\tools && dir"], "tools"),
+                       (["no-such-program", "--directory=" + place + "\\tools"], "tools")):
+    pathlib.Path("config/whit/agent.json").write_text(json.dumps({"mcp": {
+        "w": {"command": server, "env": {"PYTHONPATH": "C:\\other;" + place + "\\lib"}}}}))
+    for one, is_code in ((folder, True), ("lib", True), ("src", False)):
+        said, done = run([("write", {"path": one + "/new.py", "content": "a = 1\n"})], "--yes")
+        expect((project / one / "new.py").exists() != is_code, server, one, said, done.stdout, done.stderr)
+        (project / one / "new.py").unlink(missing_ok=True)
 del env["XDG_CONFIG_HOME"]
 
 # whit mcp answers on its pipes.

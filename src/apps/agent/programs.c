@@ -45,12 +45,15 @@ static bool is_package(const char *folder)
 static bool runs_folder(const char *program)
 {
     static const char *const names[] = {"python", "node", "npx", "npm", "pnpm", "bun", "deno", "uv"};
-    const char *slash = strrchr(program, '/');
-    const char *name = slash ? slash + 1 : program;
+    const char *name = program;
+    for (const char *at = program; *at; at++)
+        if (*at == '/' || *at == '\\') name = at + 1;
     for (size_t i = 0; i < COUNT(names); i++) {
         const size_t n = strlen(names[i]);
-        /* python3.12, bunx */
-        if (strncmp(name, names[i], n) == 0 && strspn(name + n, "0123456789.x") == strlen(name + n)) return true;
+        if (strncmp(name, names[i], n) != 0) continue;
+        /* python3.12, bunx; on Windows python.exe, npx.cmd */
+        const char *rest = name + n + strspn(name + n, "0123456789.x");
+        if (!*rest || strcasecmp(rest, "exe") == 0 || strcasecmp(rest, "cmd") == 0) return true;
     }
     return false;
 }
@@ -58,6 +61,16 @@ static bool runs_folder(const char *program)
 static bool know_folder(const char *project, const char *folder)
 {
     return !whit_path_is_below(folder, project) || whit_guard_know_program(folder);
+}
+
+/* Follows the links of an absolute path, which on Windows begins with a drive. `real` becomes "" if that fails. */
+static void follow_links(const char *path, char real[PATH_MAX])
+{
+    char root[PATH_MAX];
+    const size_t n = strcspn(path, "/");
+    *real = 0;
+    if (!path[n] || snprintf(root, sizeof root, "%.*s", n ? (int)n : 1, path) >= (int)sizeof root) return;
+    (void)whit_light_real(root, path + n + 1, real);
 }
 
 /* Tells the folder of a program, by its name and by the file to which links lead from it. */
@@ -69,9 +82,9 @@ static bool know_program(const char *project, const char *path)
     char *slash = strrchr(folder, '/');
     if (!slash || slash == folder) return true;
     *slash = 0;
-    (void)whit_light_real("/", folder + 1, real);
+    follow_links(folder, real);
     if (*real) ok = know_folder(project, real);
-    (void)whit_light_real("/", path + 1, real);
+    follow_links(path, real);
     slash = strrchr(real, '/');
     if (slash) *slash = 0;
     return ok && (!*real || know_folder(project, real));
@@ -80,14 +93,18 @@ static bool know_program(const char *project, const char *path)
 /* Tells what a word of a command that is started in the folder `start` names. */
 static bool know_word(const char *project, const char *start, const char *word, bool is_first)
 {
-    char path[PATH_MAX], real[PATH_MAX], found[WHIT_PROGRAM_BYTES];
+    char path[PATH_MAX], real[PATH_MAX], found[WHIT_PROGRAM_BYTES], own[PATH_MAX];
+    if (snprintf(own, sizeof own, "%s", word) >= (int)sizeof own) return true;
+    whit_path_adopt(own);
+    word = own;
     if (is_first && !strchr(word, '/')) {
         if (!whit_find_program(word, found)) return true;
+        whit_path_adopt(found);
         word = found;
     }
     int n = snprintf(path, sizeof path, "%s", word);
     if (!whit_path_is_absolute(word)) n = snprintf(path, sizeof path, "%s/%s", start, word);
-    if (*path != '/' || n >= (int)sizeof path) return true;
+    if (!whit_path_is_absolute(path) || n >= (int)sizeof path) return true;
     const bool is_folder = whit_path_is_folder(path);
     if (is_first || (!is_folder && is_program(word))) return know_program(project, path);
     /* the project itself is what many servers are told to work on, so only folders in it count */
@@ -102,7 +119,7 @@ static bool know_code(const char *project, const char *start, const char *path, 
     static const char *const homes[] = {"~", "$HOME", "${HOME}"};
     char full[PATH_MAX], real[PATH_MAX];
     const char *folder = start;
-    bool is_whole = *path == '/';
+    bool is_whole = whit_path_is_absolute(path);
     if (!n_bytes || n_bytes >= PATH_MAX) return true;
     for (size_t i = 0; i < COUNT(homes); i++) {
         const size_t n = strlen(homes[i]);
@@ -115,8 +132,9 @@ static bool know_code(const char *project, const char *start, const char *path, 
     }
     const int n = is_whole ? snprintf(full, sizeof full, "%.*s", (int)n_bytes, path)
                            : snprintf(full, sizeof full, "%s/%.*s", folder, (int)n_bytes, path);
-    if (*full != '/' || n >= (int)sizeof full) return true;
-    (void)whit_light_real("/", full + 1, real);
+    whit_path_adopt(full);
+    if (!whit_path_is_absolute(full) || n >= (int)sizeof full) return true;
+    follow_links(full, real);
     const bool is_there = whit_path_exists(real);
     if (is_there && !whit_path_is_folder(real)) return know_program(project, full);
     /* another word, such as a module's name, is not a path */
@@ -130,6 +148,8 @@ static bool know_line(const char *project, const char *start, const char *line)
     bool ok = true;
     for (size_t n; *line; line += n + (line[n] != 0)) {
         n = strcspn(line, separators);
+        /* the colon after a drive of Windows separates nothing */
+        if (n == 1 && *line != '/' && whit_path_is_absolute(line)) n = 2 + strcspn(line + 2, separators);
         ok = know_code(project, start, line, n) && ok;
     }
     return ok;
@@ -183,7 +203,7 @@ static bool know_options(const char *project, const char *start, const json_t *c
     /* python3 FOLDER, npx FOLDER */
     const char *first = whit_or_empty(json_string_value(json_array_get(command, 0)));
     const char *second = whit_or_empty(json_string_value(json_array_get(command, 1)));
-    if (runs_folder(first) && *second == '/' && realpath(second, real) && is_package(real))
+    if (runs_folder(first) && whit_path_is_absolute(second) && realpath(second, real) && is_package(real))
         ok = know_folder(project, real) && ok;
     return ok;
 }
