@@ -30,7 +30,7 @@ for folder in a a-folder-with-a-longer-name; do
     }
     rm -rf "${work:?}/$folder"
 done
-diff -r "$work/made/a" "$work/made/a-folder-with-a-longer-name" || {
+diff -rq "$work/made/a" "$work/made/a-folder-with-a-longer-name" || {
     echo "two releases differ"
     exit 1
 }
