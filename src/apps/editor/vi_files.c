@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "base/shell.h"
 
 #include <ctype.h>
@@ -208,13 +209,23 @@ bool ed_vi_files(ed *e, const char *at)
 
 /* ---- the shell ----------------------------------------------------------------------------- */
 
+/* Returns whether programs can take a file's name as nothing else than a path. Names such as "--output=Makefile",
+ * "+!ls" and "host:file" could also be an option, a command of the program's own or a file of another machine. */
+static bool is_only_path(const char *name)
+{
+    const bool has_usual_start = isalnum((uint8_t)*name) || strchr("_.", *name) || (uint8_t)*name >= 0x80;
+    return whit_path_is_absolute(name) || (has_usual_start && !strpbrk(name, ":="));
+}
+
 /* Copies a command and replaces each % by the text's file, in quotes if its name needs them; \% becomes a plain %.
  * Within the command's own quotes such a name is refused: its quotes would end those, and the shell would run the name.
  */
 bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-";
-    const char *name = e->window->doc->buffer->path ? e->window->doc->buffer->name : "";
+    const char *own = e->window->doc->buffer->path ? e->window->doc->buffer->name : "";
+    char name[PATH_MAX + 2];
+    snprintf(name, sizeof name, "%s%s", is_only_path(own) ? "" : "./", own);
     const bool is_plain = *name && !name[strspn(name, plain)];
     whit_buf word = {0};
     const bool has_word = is_plain ? whit_buf_append_str(&word, name) : whit_shell_quote(&word, name);
