@@ -282,6 +282,19 @@ bool whit_light_secret(const char *project, const char *path)
     return whit_project_hides(project, path, real, NULL);
 }
 
+bool whit_light_secret_file(const char *path)
+{
+    char real[PATH_MAX], folder[PATH_MAX];
+    (void)whit_light_real("/", path + 1, real);
+    if (whit_project_hides("/", path + 1, real, NULL)) return true;
+    snprintf(folder, sizeof folder, "%s", real);
+    for (char *slash; (slash = strrchr(folder, '/')) != NULL && slash > folder;) {
+        *slash = 0;
+        if (whit_links_secret(folder, real)) return true;
+    }
+    return false;
+}
+
 bool whit_light_hides(const char *project, const whit_change *change)
 {
     return change->is_hidden || whit_light_secret(project, change->path);

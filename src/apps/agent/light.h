@@ -26,6 +26,9 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
 /* Returns whether a model must not read the path, as written or with links followed: version control's own files, keys
  * and secrets, and this program's journals, caches and scratch copies and the user's agent.json. */
 bool whit_light_secret(const char *project, const char *path);
+/* Returns the same for a file by its absolute path, in whatever project it lies: each folder above it may be one whose
+ * .env file is a link to it. */
+bool whit_light_secret_file(const char *path);
 /* Resolves links in the nearest existing parent of a path, and appends the rest of the path. `real` gets the whole
  * path. Returns the part below the project, or "" if the path lies outside it or is too long. */
 const char *whit_light_real(const char *project, const char *path, char real[PATH_MAX]);

@@ -23,7 +23,7 @@ bool whit_assistant_is_secret(const char *path, const char *name, const char *ar
 {
     const bool is_named = path && (whit_guard_is_secret(path) || whit_guard_is_secret(name));
     /* a path of Windows is compared by its names alone */
-    const bool is_own = path && path[0] == '/' && path[1] && whit_light_secret("/", path + 1);
+    const bool is_own = path && path[0] == '/' && path[1] && whit_light_secret_file(path);
     return is_named || is_own || whit_guard_has_key(around, around_bytes);
 }
 
