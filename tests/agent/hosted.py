@@ -97,9 +97,18 @@ project()
 SECRET, TOKEN = "hunter2\n", "t = 'ghp_" + 6 * "aB3456" + "'\n"
 open("p/.env", "w").write(SECRET)
 os.symlink(".env", "p/plain.txt")
-here = "file://" + os.path.abspath("p")
+os.makedirs("q/conf")
+open("q/conf/dev", "w").write(SECRET)
+os.symlink("conf/dev", "q/.env")
+os.symlink("../q", "p/other")
+path = os.path.abspath("p")
+here = "file://" + path
 embedded = [(f"{here}/{name}", SECRET) for name in (".env", ".e%6Ev", ".env#L1:2", "plain.txt", "../home/.ssh/id_rsa", "x" * 5000)]
 embedded += [("zed:///agent/file?path=/srv/u/.ssh/id_rsa", SECRET), (f"{here}/k.py", TOKEN)]
+# editors name a link to such a file in several ways, and a file to which .env of its own project is a link
+embedded += [(uri, SECRET) for uri in (f"FILE://{path}/plain.txt", f"vscode://file{path}/plain.txt", f"{path}/plain.txt", "plain.txt",
+                                       f"zed:///agent/symbol/x?path={path.replace('/', '%2F')}%2Fplain.txt&line=3", f"{here}/plain.txt%00",
+                                       f"{here}/other/conf/dev", f"file://{os.path.abspath('q')}/conf/dev", "x?" + 40 * "a&")]
 a = editor([message("Seen.")] * len(embedded) + [message("Seen.")])
 session = begin(a)
 for uri, text in embedded:

@@ -29,6 +29,7 @@
 
 #define QUEUE_MAX         256 /* maximum number of queued messages before further requests are refused */
 #define SERVER_NAME_BYTES 33
+#define URI_PARTS_MAX     32   /* maximum number of parts of a resource's URI; the text of one with more is left out */
 #define QUEUE_ALL         4096 /* capacity of the queue, which also holds replies and the requests to be refused */
 
 struct acp {
@@ -530,38 +531,46 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
 
 static const char file_scheme[] = "file://";
 
-/* Decodes a URI (%20). Marks that divide its query and fragment become '/', so that each of its parts is a part of a
- * path; `parts` gets the text after the scheme. Returns the number of bytes of the path, before query and fragment, or
- * SIZE_MAX if the URI is too long. */
-static size_t split_uri(const char *uri, char parts[PATH_MAX])
+/* Decodes n bytes of a URI (%20). Returns false if the result is longer than a path or has a zero byte. */
+static bool decode_part(const char *text, size_t n, char part[PATH_MAX])
 {
-    const char *begin = strstr(uri, "://");
-    size_t n = 0, n_path = 0;
-    for (const char *at = begin ? begin + 3 : uri; *at; at++) {
-        unsigned code = (uint8_t)*at;
-        if (n + 1 >= PATH_MAX) return SIZE_MAX;
-        if (*at == '%' && sscanf(at, "%%%2x", &code) == 1 && strspn(at + 1, "0123456789abcdefABCDEF") >= 2) {
+    size_t n_part = 0;
+    for (size_t at = 0; at < n; at++) {
+        unsigned code = (uint8_t)text[at];
+        if (n_part + 1 >= PATH_MAX) return false;
+        if (n - at > 2 && text[at] == '%' && strspn(text + at + 1, "0123456789abcdefABCDEF") >= 2 &&
+            sscanf(text + at, "%%%2x", &code) == 1)
             at += 2;
-        } else if (strchr("?#&=", *at)) {
-            if (!n_path) n_path = n;
-            code = '/';
-        }
-        parts[n++] = (char)code;
+        if (!code) return false;
+        part[n_part++] = (char)code;
     }
-    parts[n] = 0;
-    return n_path ? n_path : n;
+    part[n_part] = 0;
+    return true;
+}
+
+/* Returns whether a part of a URI names a file that the tools would not read: an absolute path, also after the name of
+ * a host, or a path relative to the folder. */
+static bool is_secret_part(const char *folder, const char *text, size_t n)
+{
+    char part[PATH_MAX], full[2 * PATH_MAX];
+    if (!decode_part(text, n, part)) return true;
+    const char *absolute = strchr(part, '/');
+    const bool is_relative = *part && absolute != part;
+    if (whit_guard_is_secret(part) || (absolute && absolute[1] && whit_light_secret_file(absolute))) return true;
+    return is_relative && snprintf(full, sizeof full, "%s/%s", folder, part) < PATH_MAX && whit_light_secret_file(full);
 }
 
 /* Returns whether the text of a resource must not reach the model: the tools would not read its file, or it contains a
- * key. */
-static bool is_secret(const char *uri, const json_t *text)
+ * key. The scheme of the URI does not tell where the file's path is (editors have schemes of their own, with the path
+ * in the query), so each part is examined. */
+static bool is_secret(const char *folder, const char *uri, const json_t *text)
 {
-    char parts[PATH_MAX];
-    const size_t n_path = split_uri(uri, parts);
-    if (n_path == SIZE_MAX || whit_guard_is_secret(parts)) return true;
-    parts[n_path] = 0;
-    const bool is_file = strncmp(uri, file_scheme, strlen(file_scheme)) == 0 && parts[0] == '/' && parts[1];
-    if (is_file && whit_light_secret("/", parts + 1)) return true;
+    const char *begin = strstr(uri, "://"), *at = begin ? begin + 3 : uri;
+    if (is_secret_part(folder, at, strcspn(at, "?#"))) return true;
+    for (size_t n, n_parts = 0; *at; at += n + (at[n] != 0)) {
+        n = strcspn(at, "?#&=");
+        if (++n_parts > URI_PARTS_MAX || is_secret_part(folder, at, n)) return true;
+    }
     return json_string_length(text) && whit_guard_has_key(json_string_value(text), json_string_length(text));
 }
 
@@ -580,7 +589,7 @@ static void append_resource(struct acp *a, const char *uri, const json_t *text, 
 {
     static const char left_out[] = "its text may contain keys, so it is left out";
     if (*uri) append_name(a->folder, uri, task);
-    if (!is_secret(uri, text)) {
+    if (!is_secret(a->folder, uri, text)) {
         if (json_is_string(text)) whit_buf_append(task, json_string_value(text), json_string_length(text));
         return;
     }
