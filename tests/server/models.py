@@ -176,6 +176,32 @@ def test_adapters():
     server.end()
 
 
+def test_adapters_by_name():
+    server = Server("-m", "one=talks.ndf", "--adapter", "verse=talking.ndf", "-c", "256")
+    # Every API selects the adapter by its name: in a member, an older member, or the path.
+    talk, greedy = [{"role": "user", "content": "the land"}], {"temperature": 0, "num_predict": 24}
+    chats = {name: server.post("/v1/chat/completions", {"model": name, "messages": talk, "temperature": 0, "max_tokens": 24})
+             ["choices"][0]["message"]["content"] for name in ("one", "verse")}
+    check(chats["one"] != chats["verse"], chats)
+    contents = {"contents": [{"parts": [{"text": "the land"}]}], "generationConfig": {"temperature": 0, "maxOutputTokens": 24}}
+    for name in ("one", "verse"):
+        said = server.post(f"/v1beta/models/{name}:generateContent", contents)
+        check(said["candidates"][0]["content"]["parts"][0]["text"] == chats[name], "Gemini's API answers without the adapter", name)
+        for member in ("model", "name"):
+            said = server.post("/api/chat", {member: name, "messages": talk, "stream": False, "options": greedy})
+            check(said["message"]["content"] == chats[name], "Ollama's API answers without the adapter", member, name)
+    one = {"content": {"parts": [{"text": "a"}]}}
+    server.post("/v1beta/models/verse:embedContent", one, 400)
+    server.post("/v1beta/models/one:embedContent", {**one, "model": "models/one"})
+    server.post("/v1beta/models/one:batchEmbedContents", {"requests": [{**one, "model": "one"}, one]})
+    # A request within names the model of the path, or none.
+    server.post("/v1beta/models/one:embedContent", {**one, "model": "models/verse"}, 400)
+    server.post("/v1beta/models/one:batchEmbedContents", {"requests": [one, {**one, "model": "models/verse"}]}, 400)
+    server.post("/v1beta/models/one:countTokens", {"generateContentRequest": {**contents, "model": "models/two"}}, 400)
+    server.post("/v1beta/models/one:generateContent", {**contents, "model": "models/verse"}, 400)
+    server.end()
+
+
 def test_session_options():
     """What run takes, serve takes."""
     for act in ("i8", "f32", "q2"):
@@ -282,6 +308,7 @@ def test_new_keys():
 
 test_swapping()
 test_adapters()
+test_adapters_by_name()
 test_session_options()
 test_replaced()
 test_new_keys()

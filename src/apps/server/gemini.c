@@ -165,6 +165,7 @@ void whit_gemini_count(whit_call *call)
     const json_t *within = whit_gemini_get(call->body, "generateContentRequest");
     bool shows_thoughts;
     size_t n;
+    if (!whit_route_is_model(call, json_object_get(within, "model"))) return;
     json_t *chat = whit_gemini_read(within ? within : call->body, &shows_thoughts, call->reply);
     if (chat && whit_ask_count(call->api, chat, &n, call->reply))
         whit_api_reply(call->reply,
@@ -203,7 +204,8 @@ static void embed_requests(whit_call *call, const json_t *requests, whit_vectors
 {
     size_t width = whit_model_embedding_size(call->api->model), n, n_tokens;
     double n_dimensions = (double)width;
-    json_t *texts = json_array(), *body = json_pack("{s:o}", "input", texts);
+    json_t *texts = json_array(), *model = json_object_get(call->body, "model");
+    json_t *body = json_pack("{s:o, s:O*}", "input", texts, "model", model);
     const json_t *first = whit_gemini_get(json_array_get(requests, 0), "outputDimensionality");
     bool ok = true;
     float *values;
@@ -211,7 +213,7 @@ static void embed_requests(whit_call *call, const json_t *requests, whit_vectors
         const json_t *request = json_array_get(requests, i);
         json_t *wanted = whit_gemini_get(request, "outputDimensionality"),
                *text = text_to_embed(request, i, call->reply);
-        ok = text &&
+        ok = text && whit_route_is_model(call, json_object_get(request, "model")) &&
             (wanted == first || json_equal(wanted, first) ||
              whit_field_refuse(call->reply, "outputDimensionality",
                                "outputDimensionality: expected the same number in all requests"));

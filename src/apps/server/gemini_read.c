@@ -469,6 +469,8 @@ json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_repl
         json_t *value = whit_gemini_get(config, settings[i][0]);
         if (value) json_object_set(chat, settings[i][1], value);
     }
+    json_t *model = json_object_get(body, "model"); /* the name of the path; it may be that of an adapter */
+    if (model) json_object_set(chat, "model", model);
     read_thinking(config, chat, shows_thoughts);
     json_object_set_new(chat, "messages", messages);
     const json_t *last = json_array_get(messages, json_array_size(messages) - 1);

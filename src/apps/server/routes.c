@@ -167,20 +167,38 @@ static void refuse_route(const whit_site *site, const struct match *found, const
 
 /* ---- serving a request --------------------------------------------------------------------------- */
 
-/* Returns the model that the request names in its path or body or, if it has no body, in its query. Fills in the reply
- * and returns NULL on failure. */
-static whit_api *choose_model(const whit_call *call)
+bool whit_route_is_model(const whit_call *call, const json_t *name)
 {
-    const json_t *model = json_object_get(call->body, "model"), *name = json_object_get(call->body, "name");
+    static const char prefix[] = "models/";
+    const char *text = json_string_value(name);
+    if (!name || json_is_null(name)) return true;
+    if (text && !strncmp(text, prefix, sizeof prefix - 1)) text += sizeof prefix - 1;
+    if (text && strlen(text) == call->n_rest && !memcmp(text, call->rest, call->n_rest)) return true;
+    return whit_field_refuse(call->reply, "model", "expected the name of the model in the path");
+}
+
+/* Returns the model that the request names in its path or body or, if it has no body, in its query. The body gets the
+ * name as its member "model", where handlers look for the name of an adapter. Fills in the reply and returns NULL on
+ * failure. */
+static whit_api *choose_model(const whit_call *call, json_t *body)
+{
+    const json_t *model = json_object_get(body, "model"), *name = json_object_get(body, "name");
     const json_t *given = model ? model : name;
-    const char *wanted = call->body ? json_string_value(given) : whit_web_query(call->request, "model");
+    const char *wanted = body ? json_string_value(given) : whit_web_query(call->request, "model");
     if (given && !wanted && !json_is_null(given)) {
         whit_field_refuse(call->reply, "model", "expected the name of a model, a text");
         return NULL;
     }
-    char *named = call->route->flags & WHIT_ROUTE_NAMED ? strndup(call->rest, call->n_rest) : NULL;
-    whit_api *api = whit_models_acquire(call->site, call->key, named ? named : wanted, call->reply);
-    free(named);
+    const bool is_in_path = call->route->flags & WHIT_ROUTE_NAMED;
+    if (is_in_path && !whit_route_is_model(call, given)) return NULL;
+    json_t *named = NULL;
+    if (is_in_path)
+        named = json_stringn(call->rest, call->n_rest);
+    else if (wanted)
+        named = json_string(wanted);
+    whit_api *api = whit_models_acquire(call->site, call->key, json_string_value(named), call->reply);
+    if (api && named && json_is_object(body)) json_object_set(body, "model", named);
+    json_decref(named);
     return api;
 }
 
@@ -200,7 +218,7 @@ static void serve_call(whit_call *call)
     if (is_work && call->site->is_refusing)
         whit_api_fail(call->reply, 503, "server_error", NULL, "the server is ending");
     else if ((!is_work || whit_key_count(call->site, call->key, call->reply)) &&
-             (!(flags & WHIT_ROUTE_MODEL) || (call->api = choose_model(call)) != NULL))
+             (!(flags & WHIT_ROUTE_MODEL) || (call->api = choose_model(call, body)) != NULL))
         call->route->handler(call);
     if (call->api) {
         const char *name = call->api->name;
