@@ -32,3 +32,9 @@ bool whit_path_is_folder(const char *path)
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
+
+bool whit_path_is_linked(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && (S_ISLNK(info.st_mode) || (S_ISREG(info.st_mode) && info.st_nlink > 1));
+}

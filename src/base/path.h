@@ -26,5 +26,7 @@ bool whit_path_is_below(const char *path, const char *folder);
 bool whit_path_exists(const char *path);
 /* Returns whether the path names a folder; links are followed. */
 bool whit_path_is_folder(const char *path);
+/* Returns whether the path names a symbolic link, or a file that has other names. */
+bool whit_path_is_linked(const char *path);
 
 #endif

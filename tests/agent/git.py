@@ -10,6 +10,7 @@ import sys
 
 import checks
 from checks import wanted
+from endpoint import at_terminal
 
 WHIT, TURNS = sys.argv[1], int(sys.argv[2])
 
@@ -141,5 +142,50 @@ subprocess.run(["git", "init", "-q", "super"], env=env, check=True)
 subprocess.run(["git", "-C", "super", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", os.path.abspath("repo"), "part"], env=env, check=True)
 done = whit("apply", "-", "--allow", "yellow", patch=REPLACED, project="super/part")
 wanted(turns_of("super/part") == "1" and done.stderr.count("\n") == 1, f"a submodule: {done.stderr}")
+# A commit is written in the repository alone, wherever its files lead: a project that somebody else has packed may have
+# links there, a name of another repository, or the files of a repository in a folder that is not .git.
+for folder in ("other", "out"):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+subprocess.run(["git", "init", "-q", "other"], env=env, check=True)
+
+
+def led(where, lead):
+    """Commits a turn where a file of git's leads out of the repository: what is outside afterwards, and what is said."""
+    shutil.rmtree("packed", ignore_errors=True)
+    shutil.rmtree("out")
+    os.makedirs("out")
+    open("out/rc", "w").write("# mine\n")
+    subprocess.run(["git", "init", "-q", "packed"], env=env, check=True)
+    subprocess.run(["git", "-C", "packed", "config", "core.logAllRefUpdates", "always"], env=env, check=True)
+    open("packed/kept", "w").write("kept\n")
+    shutil.rmtree(f"packed/.git/{where}", ignore_errors=True)
+    os.makedirs(os.path.dirname(f"packed/.git/{where}"), exist_ok=True)
+    lead(f"packed/.git/{where}")
+    done = whit("apply", "-", "--allow", "yellow", patch=REPLACED, project="packed")
+    wanted(open("packed/kept").read() == "other\n", f"{where}: the turn is not written")
+    return [(name, open(f"out/{name}").read()) for name in os.listdir("out") if os.path.isfile(f"out/{name}")] + \
+        [name for name in os.listdir("out") if os.path.isdir(f"out/{name}")], done.stderr
+
+
+for where in ("logs/refs/whit/turns", "logs/refs/whit", "logs/refs", "logs", "objects", "objects/61", "refs/whit", "refs/whit/turns"):
+    target = os.path.abspath("out/rc" if where.endswith("turns") else "out")
+    outside, told = led(where, lambda path: os.symlink(target, path))
+    wanted(outside == [("rc", "# mine\n")] and "is a link" in told, f"{where}: {outside} {told}")
+outside, told = led("logs/refs/whit/turns", lambda path: os.link("out/rc", path))
+wanted(outside == [("rc", "# mine\n")] and "is a link" in told, f"a log with another name: {outside} {told}")
+outside, told = led("commondir", lambda path: open(path, "w").write(os.path.abspath("other/.git") + "\n"))
+refs = subprocess.run(["git", "-C", "other", "for-each-ref"], env=env, capture_output=True, text=True).stdout
+wanted(refs == "" and "another work tree" in told, f"the repository of another project: {refs} {told}")
+shutil.rmtree("packed")
+os.makedirs("packed/sub/objects")
+os.makedirs("packed/sub/refs")
+open("packed/sub/HEAD", "w").write("ref: refs/heads/main\n")
+open("packed/sub/config", "w").write("[core]\n\trepositoryformatversion = 0\n\tworktree = .\n")
+open("packed/sub/kept", "w").write("kept\n")
+open("patch", "w").write(REPLACED)
+status, seen = at_terminal([WHIT, "agent", "apply", "patch", "--project", "packed/sub"], [("[y/N", "y\n")], env)
+wanted(open("packed/sub/kept").read() == "other\n" and os.listdir("packed/sub/objects") == os.listdir("packed/sub/refs") == [],
+       f"a folder with the files of a repository: {seen}")
 print(f"{n} turns")
 sys.exit(checks.failed)

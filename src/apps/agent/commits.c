@@ -95,17 +95,25 @@ static bool commit(struct work *w, size_t n, const git_tree_update *list, const 
     return ok;
 }
 
+/* Returns whether the folder of the repository, `real`, is `root`/.git, or is named by a file .git. Libgit2 would also
+ * take a folder that merely has the files of a repository. */
+static bool is_git_folder(const char *root, const char *real)
+{
+    char name[PATH_MAX], git[PATH_MAX];
+    return snprintf(name, sizeof name, "%s/.git", root) < (int)sizeof name && realpath(name, git) &&
+        (strcmp(git, real) == 0 || !whit_path_is_folder(git));
+}
+
 /* Returns whether the repository names the work tree `root` as its own: it lies in it, is a linked work tree whose file
  * "gitdir" names it, or has it as core.worktree, as a submodule. A file .git alone could name any repository, so that a
  * foreign project would have its turns committed to another one. */
-static bool is_own(const struct work *w, const char *root)
+static bool is_own(const struct work *w, const char *root, const char *real)
 {
-    const char *path = w->api.git_repository_path(w->repository), *tree;
-    char real[PATH_MAX], name[PATH_MAX];
+    const char *tree;
+    char name[PATH_MAX];
     git_config *config = NULL;
     whit_buf text = {0};
-    if (!path || !realpath(path, real)) return false;
-    if (whit_path_is_below(real, root)) return true;
+    if (whit_path_is_below(real, root)) return is_git_folder(root, real);
     bool ok = snprintf(name, sizeof name, "%s/gitdir", real) < (int)sizeof name &&
         whit_read_file(name, PATH_MAX, &text, NULL) == WHIT_OK && whit_buf_append(&text, "", 1);
     if (ok) {
@@ -122,6 +130,38 @@ static bool is_own(const struct work *w, const char *root)
     return ok;
 }
 
+/* Finds a link among the files and folders that a commit writes in the folder of a repository; libgit2 would write
+ * where it leads. `name` receives its path. */
+static bool find_link(const char *folder, char name[PATH_MAX])
+{
+    static const char *const written[] = {"objects",   "refs",      "refs/whit",      WHIT_COMMITS_REF,        "logs",
+                                          "logs/HEAD", "logs/refs", "logs/refs/whit", "logs/" WHIT_COMMITS_REF};
+    enum { N_WRITTEN = sizeof written / sizeof *written, N_OBJECT_FOLDERS = 256 };
+    for (size_t i = 0; i < N_WRITTEN + N_OBJECT_FOLDERS; i++) {
+        char objects[16] = "";
+        if (i >= N_WRITTEN) snprintf(objects, sizeof objects, "objects/%02x", (unsigned)(i - N_WRITTEN));
+        const int n = snprintf(name, PATH_MAX, "%s/%s", folder, *objects ? objects : written[i]);
+        if (n >= PATH_MAX || whit_path_is_linked(name)) return true;
+    }
+    return false;
+}
+
+/* Makes sure that a commit is written to a repository of the work tree `root`, and nowhere else. */
+static whit_status check_place(const struct work *w, const char *root, whit_error *error)
+{
+    const char *path = w->api.git_repository_path(w->repository);
+    const char *common = w->api.git_repository_commondir(w->repository);
+    char real[PATH_MAX], shared[PATH_MAX], name[PATH_MAX];
+    const bool is_there = path && common && realpath(path, real) && realpath(common, shared);
+    if (!is_there || !is_own(w, root, real) || !whit_path_is_below(real, shared))
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s/.git names a repository that has another work tree, so the turn is not committed there",
+                         root);
+    if (!find_link(real, name) && !find_link(shared, name)) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_IO,
+                     "%s: is a link, so the turn is not committed: git would write where the link leads", name);
+}
+
 static whit_status make_commit(const char *project, const whit_change *changes, size_t n, const char *message,
                                bool *made, whit_error *error)
 {
@@ -136,12 +176,7 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
     char(*paths)[PATH_MAX] = calloc(n, sizeof *paths);
     whit_status status = list && paths ? WHIT_OK : whit_fail_memory(error, "a commit", n * sizeof *paths);
     bool is_inside = root && realpath(root, folder) && whit_path_is_below(project, folder);
-    if (status == WHIT_OK && is_inside && !is_own(&w, folder)) {
-        is_inside = false;
-        status = whit_fail(error, WHIT_ERROR_IO,
-                           "%s/.git names a repository that has another work tree, so the turn is not committed there",
-                           folder);
-    }
+    if (status == WHIT_OK && is_inside) status = check_place(&w, folder, error);
     if (status == WHIT_OK && is_inside) {
         const char *below = project + (folder[1] ? strlen(folder) : 0);
         if (*below == '/') snprintf(prefix, sizeof prefix, "%s/", below + 1);

@@ -15,6 +15,7 @@
     X(git_repository_free)                                                                                             \
     X(git_repository_workdir)                                                                                          \
     X(git_repository_path)                                                                                             \
+    X(git_repository_commondir)                                                                                        \
     X(git_repository_config_snapshot)                                                                                  \
     X(git_config_get_string)                                                                                           \
     X(git_config_free)                                                                                                 \
