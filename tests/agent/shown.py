@@ -133,6 +133,18 @@ for how in ("", "> log"):
         whole = f"+{long_line}+{end}" in "\n".join(rows).replace("\n> ", "")
         wanted(whole and all(len(row) <= (columns or 80) for row in rows if "# " in row or end in row), f"rows of {columns} columns {how}: {seen!r}")
 
+# Nor is a row of a question: a command as long as many rows, of which one looks like the question about another command.
+begin = "outside the sandbox it would run: "
+line = "touch owned #".ljust(80 - len(begin), ".") + "".join(text.ljust(80, ".") for text in ["whit: reads Makefile"] * 20) + begin + "make lint"
+project({"a.txt": b"x\n"})
+endpoint = Endpoint([message(None, [("run", {"command": line})]), END])
+status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox"], [("Do it? [y/N", "n\n")],
+                           environment(), columns=80)
+endpoint.server.shutdown()
+rows = seen[seen.rindex("touch owned"):seen.index("Do it?")].split("\r\n")
+whole = rows[0] + "".join(row[2:] for row in rows[1:])
+wanted(len(rows) > 20 and all(row.startswith("> ") for row in rows[1:]) and whole == line + ". ", f"rows of a question: {rows}")
+
 # Letters from right to left stay letters; marks keep the digits and signs beside them where the file has them, at a terminal and in
 # an editor, not in what programs read.
 HEBREW = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd: x = 3 - \u05d0 1\n"

@@ -337,7 +337,9 @@ ssize_t whit_light_read_line(const char *question, size_t n_question, const char
     if (terminal < 0) return -1;
     whit_buf shown = {0};
     ssize_t got = -1;
-    if (whit_plain_for_terminal(question, n_question, 0, &shown) && whit_buf_append(&shown, "", 1))
+    /* a row of the question must not look like another question or a message */
+    if (whit_plain_for_terminal(question, n_question, whit_typed_columns(terminal), &shown) &&
+        whit_buf_append(&shown, "", 1))
         got = whit_typed_ask(terminal, whit_chars(&shown), shown.size_bytes - 1, mark, line, room);
     whit_buf_free(&shown);
     close(terminal);
