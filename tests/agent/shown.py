@@ -145,6 +145,12 @@ rows = seen[seen.rindex("touch owned"):seen.index("Do it?")].split("\r\n")
 whole = rows[0] + "".join(row[2:] for row in rows[1:])
 wanted(len(rows) > 20 and all(row.startswith("> ") for row in rows[1:]) and whole == line + ". ", f"rows of a question: {rows}")
 
+# Changes that are agreed to and cannot be written are reported to the person, too.
+project({})
+status, seen, told = typed([message(None, [("write", {"path": "a", "content": "1\n"}), ("write", {"path": "a/b", "content": "2\n"})]), END],
+                           [("[y/N", "y\n")])
+wanted("nothing of this answer is written: 'a/b' cannot be created: a is a file" in seen and os.listdir("p") == [], f"a turn that fails: {seen}")
+
 # Letters from right to left stay letters; marks keep the digits and signs beside them where the file has them, at a terminal and in
 # an editor, not in what programs read.
 HEBREW = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd: x = 3 - \u05d0 1\n"

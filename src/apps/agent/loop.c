@@ -247,6 +247,17 @@ static void drop_shown(const loop *l)
     if (l->options->written) l->options->written(l->options->user, 0, NULL, 0);
 }
 
+/* Reports to the person why changes that were agreed to are not written. */
+static void tell_unwritten(const loop *l, const whit_error *error)
+{
+    whit_buf line = {0};
+    if (whit_buf_printf(&line, "nothing of this answer is written: %s", error->message) &&
+        whit_buf_append(&line, "", 1))
+        l->options->note(l->options->user, whit_chars(&line));
+    whit_buf_free(&line);
+    drop_shown(l);
+}
+
 /* Appends the person's words about a refusal. */
 static void add_words(const loop *l, whit_buf *outcome)
 {
@@ -370,7 +381,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     /* a file was changed meanwhile; the model is told, and can read the file again */
     if (status == WHIT_ERROR_ARGUMENT) {
         whit_buf_printf(outcome, "error: %s", error->message);
-        drop_shown(l);
+        tell_unwritten(l, error);
         return WHIT_OK;
     }
     WHIT_TRY(status);
