@@ -68,10 +68,22 @@ static void names_are_compared_as_file_systems_do(void **state)
                                          ".dev.vars",
                                          "ansible/.vault_pass.txt",
                                          "fish/fish_history",
+                                         "prod.env~",
+                                         "prod.env.bak",
+                                         "#prod.env#",
+                                         ".prod.env.swp",
+                                         ".pgpass~",
+                                         ".netrc.~12~",
+                                         "credentials~",
+                                         "Secrets.yml.ORIG",
+                                         "server.key.old.bak",
+                                         ".auth.json.swo",
                                          ".ssh"};
-    static const char *const open[] = {"src/a.c",    "id_rsa.pub",          "credentials.py", "src/secrets.py",
-                                       ".gitignore", "git/config",          "env/x.c",        "keys.md",
-                                       "a~1b.c",     "docs/environment.md", "monkey"};
+    static const char *const open[] = {
+        "src/a.c",    "id_rsa.pub", "credentials.py", "src/secrets.py", ".gitignore",
+        "git/config", "env/x.c",    "keys.md",        "a~1b.c",         "docs/environment.md",
+        "monkey",     "a.c~",       "#a.c#",          ".a.c.swp",       "monkey.bak",
+        "~",          ".bak",       "key.~1~"};
     for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
         if (!whit_guard_is_secret(secret[i])) fail_msg("'%s' is a secret", secret[i]);
     for (size_t i = 0; i < sizeof open / sizeof *open; i++)

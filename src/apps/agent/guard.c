@@ -214,9 +214,39 @@ static bool is_public(const char *part)
     return n > 4 && strcmp(part + n - 4, ".pub") == 0;
 }
 
+/* Returns the length of the end of a name by which editors and people name copies: "~", ".~1~", ".bak" and the like; 0
+ * if the name has no such end. */
+static size_t copy_end_bytes(const char *name, size_t n)
+{
+    static const char *const ends[] = {".bak", ".backup", ".old", ".orig", ".save", ".tmp", ".swp", ".swo", ".swn"};
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        const size_t n_end = strlen(ends[i]);
+        if (n > n_end && memcmp(name + n - n_end, ends[i], n_end) == 0) return n_end;
+    }
+    if (n < 2 || name[n - 1] != '~') return 0;
+    size_t digits = n - 1;
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') digits--;
+    return digits > 2 && name[digits - 1] == '~' && name[digits - 2] == '.' ? n - digits + 2 : 1;
+}
+
+/* Returns whether a part is the name of a copy of a file with secrets: "NAME~", "NAME.bak", "#NAME#" or ".NAME.swp". */
+static bool is_secret_copy(const char *part)
+{
+    char name[FOLDED_MAX + 1];
+    const char *begin = part;
+    size_t n = strlen(part), n_end;
+    if (n > 2 && *begin == '#' && begin[n - 1] == '#') begin++, n -= 2;
+    while ((n_end = copy_end_bytes(begin, n)) > 0) n -= n_end;
+    if (n == strlen(part)) return false;
+    memcpy(name, begin, n);
+    name[n] = 0;
+    return matches_any(name, secrets, COUNT(secrets)) ||
+        (*name == '.' && matches_any(name + 1, secrets, COUNT(secrets)));
+}
+
 static bool is_secret_part(const char *part)
 {
-    return !is_public(part) && matches_any(part, secrets, COUNT(secrets));
+    return !is_public(part) && (matches_any(part, secrets, COUNT(secrets)) || is_secret_copy(part));
 }
 
 static bool is_obeyed_part(const char *part)
