@@ -4,6 +4,7 @@
  * editor are queued; a pipe wakes the editor. No thread wakes up while there is no work. */
 #include "base/phrase.h"
 #include "assistant/panel_agent.h"
+#include "assistant/shown_turn.h"
 
 #include "agent/loop.h"
 #include "base/clock.h"
@@ -458,8 +459,31 @@ static void on_turned(void *user, const whit_change *change)
     whit_buf_append(&a->turned, change->path, strlen(change->path) + 1);
 }
 
+static void note_recovered(whit_panel_agent *a, uint32_t recovered)
+{
+    char line[120];
+    snprintf(line, sizeof line, WHIT_TURNS_RECOVERED, recovered);
+    if (recovered) post_line(a, EVENT_NOTE, line);
+}
+
+/* Shows the turn that an undo (or redo) in the journal would write, and asks about it. *number gets its number, 0 if
+ * the person does not agree to the whole turn. */
+static whit_status ask_turn(whit_panel_agent *a, bool redo, uint32_t *number, whit_error *error)
+{
+    whit_shown_turn shown;
+    whit_status status = whit_shown_turn_read(a->project, redo, &shown, error);
+    note_recovered(a, shown.recovered);
+    uint8_t *taken = status == WHIT_OK ? calloc(shown.n + 1, 1) : NULL;
+    if (status == WHIT_OK && !taken) status = whit_fail_memory(error, "the difference of a turn", shown.n);
+    if (status == WHIT_OK) status = ask_hunks(a, shown.hunks, shown.n, taken, error);
+    *number = status == WHIT_OK && !memchr(taken, 0, shown.n) ? shown.number : 0;
+    free(taken);
+    whit_shown_turn_free(&shown);
+    return status;
+}
+
 /* Undoes (or redoes) the latest turn of this run, in open texts and in files. If this run has no such turn, undoes (or
- * redoes) the turn that the journal chooses (whit_turns_undo). */
+ * redoes) the turn that the journal chooses (whit_turns_undo), after a question. */
 static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
 {
     whit_buf *from = redo ? &a->undone : &a->turns;
@@ -471,15 +495,19 @@ static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
     char line[120];
     whit_turns *journal = NULL;
     a->turned.size_bytes = 0;
+    if (!number && !n_open) {
+        WHIT_TRY(ask_turn(a, redo, &number, error));
+        if (!number) {
+            post_line(a, EVENT_DONE, redo ? "nothing is redone" : "nothing is undone");
+            return WHIT_OK;
+        }
+    }
     for (size_t i = 0; i < n_open && !redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
     whit_status status = n_open ? texts_write(a, whit_changes_at(&turn->open, 0), n_open, error) : WHIT_OK;
     bool in_texts = status == WHIT_OK && n_open;
     if (status == WHIT_OK && (number || !n_open)) {
         status = whit_turns_open(a->project, NULL, &journal, &recovered, error);
-        if (status == WHIT_OK && recovered) {
-            snprintf(line, sizeof line, WHIT_TURNS_RECOVERED, recovered);
-            post_line(a, EVENT_NOTE, line);
-        }
+        if (status == WHIT_OK) note_recovered(a, recovered);
         if (status == WHIT_OK)
             status = (redo ? whit_turns_redo : whit_turns_undo)(journal, &number, false, on_turned, a, error);
         whit_turns_close(journal);

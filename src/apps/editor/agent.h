@@ -10,6 +10,7 @@
 struct ed_panel {
     struct ed_doc *doc; /* pad that shows the panel; NULL: not open */
     bool working;
+    bool is_turning;              /* the running job is an undo or a redo, whose question opens the panel */
     const whit_panel_hunk *hunks; /* hunks that the agent wants approved, or NULL */
     /* at: index of the first hunk that the person has not decided about; asked: number of hunks whose own question was
      * opened; shown: number of hunks that were appended to the panel's text */

@@ -304,7 +304,8 @@ static void ask_now(ed *e)
 
 static bool may_ask(const ed *e)
 {
-    return !e->prompt.kind && e->panel.doc && e->window->doc == e->panel.doc;
+    const bool is_shown = e->panel.doc && e->window->doc == e->panel.doc;
+    return !e->prompt.kind && (is_shown || e->panel.is_turning);
 }
 
 static void forget_question(ed *e)
@@ -350,6 +351,7 @@ static bool begin_request(ed *e, whit_panel_request request)
         return false;
     }
     panel->working = true;
+    panel->is_turning = request.kind == WHIT_PANEL_UNDO || request.kind == WHIT_PANEL_REDO;
     return true;
 }
 
