@@ -54,9 +54,7 @@ static bool is_joiner(uint32_t code)
     return code == 0x200C || code == 0x200D || (code >= 0xFE00 && code <= 0xFE0F);
 }
 
-/* Returns whether the character looks like a blank and is not U+0020. Private-use characters count too, because a font
- * may have no glyph for them. */
-static bool is_other_blank(uint32_t code)
+bool whit_plain_is_other_blank(uint32_t code)
 {
     return is_of_category(code, UTF8PROC_CATEGORY_CO) || code == 0xA0 || code == 0x1680 ||
         (code >= 0x2000 && code <= 0x200A) || code == 0x202F || code == 0x205F || code == 0x3000;
@@ -219,7 +217,8 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
         if (is_blank && !is_sign && i >= blanks) blanks = end_of_blanks(text, n, i, kept, &is_seen);
         n_over = is_drawn_over(code) ? n_over + 1 : 0;
         bool marked = code == WHIT_UTF8_INVALID || is_mark || is_line || (is_control(code) && !is_end) ||
-            whit_plain_is_hidden(code) || is_other_blank(code) || n_over > OVER_MAX || is_disguise(base, code) ||
+            whit_plain_is_hidden(code) || whit_plain_is_other_blank(code) || n_over > OVER_MAX ||
+            is_disguise(base, code) ||
             (code >= 0x80 && code != WHIT_UTF8_INVALID && whit_lookalike_at(text, n, i, code)) ||
             (is_blank && !is_sign && !is_seen);
         if (!is_drawn_over(code)) base = marked ? 0 : code;

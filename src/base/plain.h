@@ -23,6 +23,9 @@ typedef struct whit_plain {
 /* Returns whether the character is invisible or changes the order of others (CVE-2021-42574). Unassigned code points
  * count too, because terminals do not draw them. */
 bool whit_plain_is_hidden(uint32_t code);
+/* Returns whether the character looks like a blank and is not U+0020. Private-use characters count too, because a font
+ * may have no glyph for them. */
+bool whit_plain_is_other_blank(uint32_t code);
 /* Returns whether a text has a hidden character, or a combining mark that does not belong over its character. Up to
  * two joiners and variation selectors after a character outside ASCII belong to scripts and emoji and do not count. */
 bool whit_plain_has_hidden(const char *text, size_t n);

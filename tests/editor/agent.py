@@ -48,6 +48,8 @@ SCRIPTS = {
     "ghost": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {}) for t in ("n a + b;", "n\n\tand this;")],
     "edges": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {})
               for t in ("1;" + " " * 60 + "hidden();", "\n" + "\n".join(f"line {i};" for i in range(1, 6)))],
+    "alike": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {})
+              for t in ("min = is_\u0430dmin;", "\u0430dmin;", "x\u00a0y;", "\u0434\u0430;")],
     "large": [message(None, [("patch_file", {"patch": "*** Begin Patch\n" + "".join(
         f"*** Delete File: {name}.txt\n" for name in "pqr") + "*** End Patch\n"})]), streamed("Then not.")],
     "pause": [],

@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 #include "base/items.h"
+#include "base/lookalike.h"
+#include "base/plain.h"
+#include "base/utf8.h"
 
 #define REST_NS      300000000u
 #define BEFORE_BYTES 6144u
@@ -15,6 +18,7 @@
 #define AROUND_BYTES 32768u
 #define ANSWER_BYTES 8192u
 #define SHOWN_BYTES  2048u
+#define BESIDE_BYTES 256u /* bytes of the text on each side that may belong to the suggestion's first or last word */
 
 bool ed_read_around(ed *e, uint64_t begin, uint64_t end, whit_buf *around)
 {
@@ -143,13 +147,34 @@ bool ed_suggest_take(ed *e)
     return own->text.size_bytes > before;
 }
 
+/* Returns the length of the beginning of a suggestion that is what it looks like: it ends before a letter that looks
+ * like another one, as in a word of Latin letters, and before a blank outside ASCII. */
+static size_t read_plain(const struct ed_suggestion *own, size_t n)
+{
+    char line[BESIDE_BYTES + SHOWN_BYTES + BESIDE_BYTES];
+    const whit_text *text = own->doc->buffer->text;
+    const uint64_t from = own->offset > BESIDE_BYTES ? own->offset - BESIDE_BYTES : 0;
+    size_t first = 0, length;
+    while (first < n && own->text.data[first] < 0x80) first++;
+    if (first == n) return n;
+    const size_t n_before = whit_text_read(text, from, line, (size_t)(own->offset - from));
+    memcpy(line + n_before, own->text.data, n);
+    const size_t n_line = n_before + n + whit_text_read(text, own->offset, line + n_before + n, BESIDE_BYTES);
+    for (size_t at = n_before + first; at < n_before + n; at += length) {
+        const uint32_t code = whit_utf8_decode((const uint8_t *)line + at, n_line - at, &length);
+        if (code < 0x80 || code == WHIT_UTF8_INVALID) continue;
+        if (whit_plain_is_other_blank(code) || whit_lookalike_at(line, n_line, at, code)) return at - n_before;
+    }
+    return n;
+}
+
 const char *ed_suggestion(const ed *e, const struct ed_doc *doc, size_t *n)
 {
     const struct ed_suggestion *own = &e->suggestion;
     *n = 0;
     if (!own->doc || own->doc != doc || doc->buffer->version != own->version || ed_cursor(e)->offset != own->offset)
         return NULL;
-    *n = own->text.size_bytes < SHOWN_BYTES ? own->text.size_bytes : SHOWN_BYTES;
+    *n = read_plain(own, own->text.size_bytes < SHOWN_BYTES ? own->text.size_bytes : SHOWN_BYTES);
     while (*n && (own->text.data[*n - 1] == '\n' || own->text.data[*n - 1] == ' ')) (*n)--;
     return whit_chars(&own->text);
 }
