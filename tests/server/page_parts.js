@@ -44,6 +44,12 @@ for (const [text, wanted] of [
   ["![i](https://a.b/i.png)", "<a href=https://a.b/i.png>image: i</a>"],
   ["<script>alert(1)</script>", "<script>alert(1)</script>"],
   ["[a [b](https://c.d) e](https://f.g)", "<a href=https://f.g/>a [b](https://c.d) e</a>"],
+  // A label that is the address of another host than the link's.
+  ["[https://good.example/a](https://bad.example:8/)", "<a href=https://bad.example:8/>https://good.example/a (bad.example:8)</a>"],
+  ["[**good.example**](http://bad.example)", "<a href=http://bad.example/><strong>good.example</strong> (bad.example)</a>"],
+  ["https://good.example@bad.example/", "<a href=https://good.example@bad.example/>https://good.example@bad.example/ (bad.example)</a>"],
+  ["https://a\u0440\u0440le.com", "<a href=https://xn--ale-0eda.com/>https://a\u0440\u0440le.com (xn--ale-0eda.com)</a>"],
+  ["[Good.example:8/x](https://good.example) [v1.2 of it](https://b.c)", "<a href=https://good.example/>Good.example:8/x</a> <a href=https://b.c/>v1.2 of it</a>"],
   // Dollars: formulas, prices, variables of a shell.
   ["$x$ costs $5 and $10", "<math><mi>x</mi></math> costs $5 and $10"],
   ["$HOME/$PATH and US$5", "$HOME/$PATH and US$5"],
@@ -59,6 +65,9 @@ for (const [text, wanted] of [
   ["a\u202eb\u2066c\u200bd\u2028e\u{e0041}f\ufeff\0", "a<U+202E>b<U+2066>c<U+200B>d<U+2028>e<U+E0041>f<U+FEFF><U+0000>"],
   ["\u2764\ufe0f \u{1f469}\u200d\u{1f4bb} \u0646\u200c\u0645", "\u2764\ufe0f \u{1f469}\u200d\u{1f4bb} \u0646\u200c\u0645"],
   ["x\u200d\u00e9\ufe0f\u200d\ufe0e", "x<U+200D>\u00e9\ufe0f\u200d<U+FE0E>"],
+  ["a" + " ".repeat(64) + "b" + " ".repeat(70) + "\n" + "\t".repeat(8) + "c", "a" + " ".repeat(64) + "b" + " ".repeat(70) + "\n" + "\t".repeat(8) + "c"],
+  ["ls" + " ".repeat(65) + "; rm", "ls" + "<U+0020>".repeat(65) + "; rm"],
+  ["\t".repeat(8) + " x", "<U+0009>".repeat(8) + "<U+0020>x"],
 ]) check(page.markHidden(text), wanted, JSON.stringify(text));
 
 /* ---- blocks -------------------------------------------------------------------------------------- */

@@ -170,8 +170,19 @@ function safeAddress(target) {
   return ["http:", "https:", "mailto:"].includes(url.protocol) ? url.href : null;
 }
 
+const textOfNode = node => typeof node === "string" ? node : node.children.map(textOfNode).join("");
+
+/* Returns the host of an address if the label of its link looks like an address of another host; "" otherwise. */
+function otherHost(label, address) {
+  const named = /^\s*(?:https?:\/\/)?((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})(?=[/:?#@]|\s*$)/iu.exec(label);
+  const url = new URL(address);
+  return named && /^http/.test(url.protocol) && named[1].toLowerCase() !== url.hostname ? url.host : "";
+}
+
 function linkNode(children, address) {
-  return makeNode("a", children, {href: address, target: "_blank", rel: "noopener noreferrer"});
+  const host = otherHost(children.map(textOfNode).join(""), address);
+  return makeNode("a", host ? [...children, ` (${host})`] : children,
+    {href: address, target: "_blank", rel: "noopener noreferrer"});
 }
 
 /* Parses [label](target "title"). An image becomes a link to it, since the page loads no files from other sites. */
