@@ -311,6 +311,24 @@ def test_formed(server):
     check([item["type"] for item in made] == ["message"] and json.loads(made[0]["content"][0]["text"]) in schema["enum"], made)
 
 
+def test_line_ends(server):
+    """A stream has no character but its own line feeds that str.splitlines() takes for the end of a line."""
+    said = "a\u2028b\u2029c\u0085d"
+    schema = {"const": said}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    for path, more, find in (
+            ("/api/chat", {"messages": HI, "format": schema}, lambda one: one["message"]["content"]),
+            ("/api/generate", {"prompt": "hi", "format": schema}, lambda one: one["response"]),
+            (CHAT, {"messages": HI, "response_format": form, "stream": True},
+             lambda one: one["choices"][0]["delta"].get("content") or ""),
+            ("/v1/completions", {"prompt": "hi", "json_schema": schema, "stream": True},
+             lambda one: one["choices"][0]["text"])):
+        text = server.ask("POST", path, {"model": "thinker", "temperature": 0, "max_tokens": 200, **more})[1].decode()
+        lines = [line.removeprefix("data: ") for line in text.splitlines()]
+        made = "".join(find(json.loads(line)) for line in lines if line.startswith("{"))
+        check(json.loads(made or "0") == said, path, text)
+
+
 def test_results(server):
     """Ollama's results say which function they are of; a template that wants ids has those of the calls."""
     ids = ["a", "b" * 20, "c" * 50]  # prompts of other ids have another length
@@ -619,7 +637,7 @@ for name, template in (("habits", TEMPLATE), ("thinker", TEMPLATE.replace("assis
 both = Server("-m", "tales", "-m", "tools=habits_model", "-m", "thinker=thinker_model", "-m", "ids=ids_model", "-c", "512")
 for test in (test_lists, test_errors, test_methods, test_zero_bytes, test_token_bytes,
              test_ids, test_answers, test_template, test_http, test_shapes, test_responses, test_formed,
-             test_results, test_seeds):
+             test_line_ends, test_results, test_seeds):
     test(both)
 both.end()
 test_many_answers()

@@ -755,6 +755,7 @@ static long read_stream(void *user, char *data, size_t room)
         s->n_sent = s->out.size_bytes = 0;
         if (whit_socket_peer_left(s->ask->fd) || *s->ask->api->stop > 1) return -1;
         look(s);
+        whit_json_keep_lines(&s->out);
         if (s->out.size_bytes == 0 && !s->ask->ollama && whit_now_ns() - s->last_ns > PING_MS * 1000000ull) {
             const char *ping = s->ask->dialect ? s->ask->dialect->ping : NULL;
             whit_buf_append_str(&s->out, ping ? ping : ": still at work\n\n");
