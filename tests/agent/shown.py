@@ -245,6 +245,11 @@ status, seen, told = typed([write("a", "y\n"), write("t.sh", f"echo unheld >{out
                            [("Do it? [y/N", "y\n"), ("Write 1 file? [y/N", "y\n"), ("unheld", ""), ("Do it? [y/N", "n\n")], "--no-sandbox")
 wanted(read("a") == b"y\n" and not os.path.exists(outside) and read("t.sh") == b"true\n", f"a check runs unseen: {ascii(seen)}")
 wanted(seen.count("this check would run") == 2 and seen.index("+echo unheld") < seen.rindex("this check would run"), f"asked again: {seen}")
+# Nor does an answer about the same changes, when the project has got other code since.
+project({"t.sh": b"if grep -q no a; then sh more.sh; exit 1; fi\n", "more.sh": b"true\n", "a": b"yes\n"}, {"check": ["sh t.sh"]})
+status, seen, told = typed([write("a", "no\n"), write("more.sh", f"echo unheld >{outside}\n"), write("a", "no\n"), END],
+                           [("Do it? [y/N", "y\n")] * 2 + [("Write 1 file? [y/N", "y\n"), ("Do it? [y/N", "n\n")], "--no-sandbox")
+wanted(seen.count("this check would run") == 3 and not os.path.exists(outside), f"a check runs unasked on other code: {ascii(seen)}")
 # A command is shown to its last character, too.
 project({})
 status, seen, told = typed([message(None, [("run", {"command": "echo a\n\u202eecho b"})]), END], [("[y/N", "n\n")], "--no-sandbox")

@@ -28,8 +28,7 @@ typedef struct loop {
     size_t result_bytes; /* maximum size of a tool's result in bytes */
     const char *task;
     whit_changes staged;
-    /* hashes of changes refused in this task, and of checks that the person agreed to; shared with sub-agents */
-    whit_buf *refused;
+    whit_buf *refused; /* hashes of changes refused in this task; shared with sub-agents */
     whit_buf *taken;   /* struct taken[]: files that the sub-agents started by this answer have changed */
     bool was_cut;      /* the last answer was cut off at its length limit, and the next answer continues it */
     uint32_t number;   /* number of this sub-agent within the answer that started it; 0: this is not a sub-agent */
@@ -92,7 +91,7 @@ static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES
 
 /* Returns whether a check may run. Inside the sandbox it always may. Outside it, the changes are shown and a person is
  * asked, as for any command; if nobody can answer, it may not run. A check runs the project's own code, so the
- * permission is valid for these changes only, for which the same check is not asked about again. */
+ * permission is valid for one run: the project may have other code when the same changes are proposed again. */
 static bool may_check(void *user, const char *line)
 {
     loop *l = user;
@@ -101,22 +100,14 @@ static bool may_check(void *user, const char *line)
     snprintf(text, sizeof text, "checks: %.150s", line);
     o->note(o->user, text);
     if (!o->runner || !o->runner->no_sandbox) return true;
-    uint8_t digest[WHIT_HASH_BYTES], staged[WHIT_HASH_BYTES];
-    whit_hash hash;
     whit_buf reason = {0};
     whit_error ignored;
-    hash_changes(&l->staged, staged);
-    whit_hash_begin(&hash, "agent-check");
-    whit_hash_add(&hash, staged, sizeof staged);
-    whit_hash_add(&hash, line, strlen(line));
-    whit_hash_end(&hash, digest);
-    if (was_answered(l, digest)) return true;
     for (size_t i = 0; i < whit_changes_count(&l->staged); i++)
         if (o->show(o->user, whit_changes_at(&l->staged, i), &ignored) != WHIT_OK) return false;
-    bool yes = whit_tool_reason(&reason, "outside the sandbox this check would run: ", line) && !o->is_alone &&
+    const bool yes = whit_tool_reason(&reason, "outside the sandbox this check would run: ", line) && !o->is_alone &&
         o->agreed(o->user, whit_chars(&reason), 0);
     whit_buf_free(&reason);
-    return yes && whit_buf_append(l->refused, digest, sizeof digest);
+    return yes;
 }
 
 /* Runs the checks before writing. If a check fails or the checks cannot run, *passed becomes false, `outcome` gets the
