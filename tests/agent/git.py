@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Turns in a dirty git work tree: each is a commit under refs/whit, and nothing else of git's has changed.
-usage: git.py WHIT TURNS"""
+usage: git.py WHIT TURNS HAS_CURL"""
 import hashlib
 import os
 import random
@@ -10,12 +10,12 @@ import sys
 
 import checks
 from checks import wanted
-from endpoint import at_terminal
+from endpoint import Endpoint, at_terminal, message
 
-WHIT, TURNS = sys.argv[1], int(sys.argv[2])
+WHIT, TURNS, HAS_CURL = sys.argv[1], int(sys.argv[2]), sys.argv[3] != "0"
 
 
-env = dict(os.environ, HOME=os.path.abspath("home"), XDG_STATE_HOME=os.path.abspath("state"), GIT_CONFIG_NOSYSTEM="1",
+env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"), XDG_STATE_HOME=os.path.abspath("state"), GIT_CONFIG_NOSYSTEM="1",
            GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b")
 
 
@@ -142,6 +142,17 @@ subprocess.run(["git", "init", "-q", "super"], env=env, check=True)
 subprocess.run(["git", "-C", "super", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", os.path.abspath("repo"), "part"], env=env, check=True)
 done = whit("apply", "-", "--allow", "yellow", patch=REPLACED, project="super/part")
 wanted(turns_of("super/part") == "1" and done.stderr.count("\n") == 1, f"a submodule: {done.stderr}")
+# Texts with keys stay out, and so do keys in what a person has typed: a reference may be pushed.
+TOKEN = "ghp_" + "a1B2" * 9
+whit("apply", "-", "--allow", "yellow", project="new",
+     patch=f"config.py\n<<<<<<< SEARCH\n=======\nKEY = '{TOKEN}'\n>>>>>>> REPLACE\nplain\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE\n")
+if HAS_CURL:
+    endpoint = Endpoint([message(None, [("write", {"path": "plain", "content": "y\n"})]), message("done")])
+    whit("-p", f"Set {TOKEN} in config.py.", "--url", endpoint.url, "--allow", "yellow", project="new")
+    endpoint.server.shutdown()
+kept = subprocess.run(["git", "-C", "new", "log", "-p", "refs/whit/turns"], env=env, capture_output=True, text=True).stdout
+wanted(TOKEN in open("new/config.py").read() and "+x" in kept and ("Set [a key" in kept or not HAS_CURL) and TOKEN not in kept, f"a key is committed: {kept}")
+
 # A commit is written in the repository alone, wherever its files lead: a project that somebody else has packed may have
 # links there, a name of another repository, or the files of a repository in a folder that is not .git.
 for folder in ("other", "out"):

@@ -8,4 +8,4 @@ command -v git >/dev/null || {
     echo "[ SKIPPED ] no git here to look at what was made"
     exit 77
 }
-exec python3 "$SOURCE/tests/agent/git.py" "$WHIT" "$1"
+exec python3 "$SOURCE/tests/agent/git.py" "$WHIT" "$1" "$(grep -c 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h")"

@@ -3,6 +3,7 @@
  * includes of its configuration), and would block for ever if one of them is a pipe. */
 #include "agent/commits.h"
 
+#include "agent/guard.h"
 #include "agent/light.h"
 #include "whit_config.h"
 
@@ -41,7 +42,7 @@ static bool find_parent(struct work *w)
 }
 
 /* Lists the updates to the parent's tree, and stores each new content as an object. Leaves out files that git ignores,
- * files with secrets, and deleted files that the tree does not contain. */
+ * files with secrets, texts with keys, and deleted files that the tree does not contain. */
 static bool list_updates(struct work *w, const char *project, const whit_change *changes, size_t n,
                          git_tree_update *list, char (*paths)[PATH_MAX], size_t *n_list)
 {
@@ -53,6 +54,7 @@ static bool list_updates(struct work *w, const char *project, const whit_change 
         char *path = paths[*n_list];
         int ignored = 0;
         if (snprintf(path, PATH_MAX, "%s%s", w->prefix, c->path) >= PATH_MAX || whit_light_hides(project, c) ||
+            (c->is && whit_guard_has_key(c->after, c->after_bytes)) ||
             (w->api.git_ignore_path_is_ignored(&ignored, w->repository, path) == 0 && ignored))
             continue;
         *update = (git_tree_update){.path = path, .action = c->is ? GIT_TREE_UPDATE_UPSERT : GIT_TREE_UPDATE_REMOVE};

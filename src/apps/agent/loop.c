@@ -210,18 +210,19 @@ static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
         if (!whit_changes_at(&l->staged, i)->open) all[k++] = *whit_changes_at(&l->staged, i);
     whit_status status = n_open ? o->open->write(o->open->user, all, n_open, error) : WHIT_OK;
     if (status == WHIT_OK && n > n_open) {
-        char note[120];
-        size_t n_note = l->number ? (size_t)snprintf(note, sizeof note, "agent %u: ", l->number) : 0;
-        snprintf(note + n_note, sizeof note - n_note, "%.*s",
-                 (int)whit_utf8_cut(l->task, strlen(l->task), sizeof note - n_note - 1), l->task);
-        status = whit_turns_open(o->project, o->state_dir, &journal, &recovered, error);
+        whit_buf note = {0};
+        if (l->number) whit_buf_printf(&note, "agent %u: ", l->number);
+        whit_buf_append_str(&note, l->task);
+        status = whit_buf_append(&note, "", 1) ? whit_turns_open(o->project, o->state_dir, &journal, &recovered, error)
+                                               : no_memory(error);
         if (status == WHIT_OK) {
-            status = whit_turns_write(journal, all + n_open, n - n_open, note, error);
+            status = whit_turns_write(journal, all + n_open, n - n_open, whit_chars(&note), error);
             if (status == WHIT_OK) *turn = whit_turns_at(journal, whit_turns_count(journal) - 1)->number;
             if (status == WHIT_OK && whit_turns_commit_error(journal))
                 o->note(o->user, whit_turns_commit_error(journal)->message);
             whit_turns_close(journal);
         }
+        whit_buf_free(&note);
         if (status != WHIT_OK && n_open) {
             whit_error ignored;
             for (size_t i = 0; i < n_open; i++) whit_change_turn_round(&all[i]);

@@ -3,6 +3,7 @@
 
 #include "agent/commits.h"
 #include "agent/folders.h"
+#include "agent/guard.h"
 #include "agent/turns_frames.h"
 #include "base/exchange.h"
 #include "base/file.h"
@@ -609,10 +610,12 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
                          "written: look at it again",
                          recovered);
     }
-    if (note)
-        snprintf(head.note, sizeof head.note, "%.*s", (int)whit_utf8_cut(note, strlen(note), sizeof head.note - 1),
-                 note);
-    return write_turn(journal, head, changes, n, error);
+    whit_buf kept = {0}; /* git keeps the note, too, and a text that a person typed may contain a key */
+    const bool ok = !note || whit_guard_append_cut(&kept, note, strlen(note), sizeof head.note - 1);
+    if (kept.size_bytes) memcpy(head.note, kept.data, kept.size_bytes);
+    whit_buf_free(&kept);
+    return ok ? write_turn(journal, head, changes, n, error)
+              : whit_fail_memory(error, "the note of a turn", strlen(note));
 }
 
 /* Returns the number of the turn whose undo was last among the turns that are still undone, or 0. Only this turn can be
