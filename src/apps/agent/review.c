@@ -639,14 +639,24 @@ static bool word_is(const char *word, size_t n, const char *wanted)
     return strlen(wanted) == n && strncasecmp(word, wanted, n) == 0;
 }
 
+/* Returns whether a path has "e2e" as a word, which has a digit. */
+static bool is_end_to_end(const char *path)
+{
+    for (const char *at = path; (at = strcasestr(at, "e2e")); at++)
+        if ((at == path || !isalnum((uint8_t)at[-1])) && !isalnum((uint8_t)at[3])) return true;
+    return false;
+}
+
 /* Returns whether the path contains a word such as "test" or "spec", or ends as the tests of Perl do. Words end at
  * capitals and at characters that are not letters. */
 static bool is_test(const char *path)
 {
-    static const char *const words[] = {"test",  "tests",    "testing",  "unittest",  "unittests", "spec",
-                                        "specs", "testcase", "selftest", "selftests", "smoketest", "smoketests"};
+    static const char *const words[] = {"test",      "tests",      "testing",  "unittest",   "unittests", "spec",
+                                        "specs",     "testcase",   "selftest", "selftests",  "smoketest", "smoketests",
+                                        "testsuite", "testsuites", "cypress",  "playwright", "cy",        "regress"};
     const size_t n_path = strlen(path);
     if (n_path > 2 && strcasecmp(path + n_path - 2, ".t") == 0) return true;
+    if (is_end_to_end(path)) return true;
     for (size_t i = 0; path[i];) {
         size_t n = 0;
         if (!isalpha((uint8_t)path[i])) {

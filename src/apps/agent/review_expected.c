@@ -15,11 +15,14 @@ static bool has_suffix(const char *path, const char *suffix)
     return n > n_suffix && strcasecmp(path + n - n_suffix, suffix) == 0;
 }
 
-/* Returns whether a path is of a snapshot, or in a folder of data with which tests compare. */
+/* Returns whether a path is of a snapshot or of a test that is not code, or in a folder of data with which tests
+ * compare. */
 static bool is_expected(const char *path)
 {
-    static const char *const folders[] = {"__snapshots__", "testdata", "golden", "goldens", "expected"};
-    if (has_suffix(path, ".snap")) return true;
+    static const char *const folders[] = {"__snapshots__", "testdata", "golden", "goldens", "expected", "cassettes"};
+    static const char *const endings[] = {".snap", ".golden", ".approved.txt", ".bats", ".feature"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (has_suffix(path, endings[i])) return true;
     for (const char *slash; (slash = strchr(path, '/')); path = slash + 1)
         for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
             if (strlen(folders[i]) == (size_t)(slash - path) && strncasecmp(path, folders[i], strlen(folders[i])) == 0)
