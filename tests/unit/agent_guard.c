@@ -316,6 +316,30 @@ static void keys_are_found_by_their_form(void **state)
         {"NRAK-"
          "0123456789ABCDEFGHIJKLMNOPQ",
          ""},
+        {"hf_"
+         "abcdefghijklmnopqrSTUVWXYZabcdefgh",
+         ""},
+        {"HRKU-"
+         "AA0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV",
+         ""},
+        {"doo_v1_"
+         "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+         ""},
+        {"LTAI"
+         "0123456789abcdefghij",
+         ""},
+        {"xkeysib-"
+         "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef-0123456789abcdef",
+         ""},
+        {"ABIA"
+         "Q2W3E4R5T6Y7U2I3",
+         ""},
+        {"fo1_"
+         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG",
+         ""},
+        {"sq0atp-"
+         "0123456789abcdefABCDEF",
+         ""},
     };
     static const char *const none[] = {
         "if (strstr(line, \"-----BEGIN RSA PRIVATE KEY-----\")) return 1;\nint more_of_the_program;",
@@ -332,6 +356,8 @@ static void keys_are_found_by_their_form(void **state)
         "self.hf_weights_into_ternary_layers_of_2_kinds",
         "static int _hf_weights_into_ternary_layers_of_2_kinds",
         "hf_hub_download_and_other_long_names_of_functions",
+        "hf_abcdefghijklmnopqrstuvwxyzabcdefgh",
+        "api_org_NamesOfFunctions_and_other_long_names",
         "risk-0123456789012345678901234567890123456789012"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         whit_buf text = {0};

@@ -16,46 +16,71 @@ static const struct token_form {
     const char *begin;
     size_t n_least;
 } forms[] = {
-    {"ghp_", 36},      {"gho_", 36},
-    {"ghu_", 36},      {"ghs_", 36},
-    {"ghr_", 36},      {"github_pat_", 40},
-    {"glpat-", 20},    {"gldt-", 20},
-    {"glrt-", 20},     {"glptt-", 20},
-    {"glsa_", 32},     {"ATATT3", 60},
-    {"xoxe-", 20},     {"xoxe.", 20},
-    {"rk_test_", 16},  {"shpss_", 32},
-    {"shpca_", 32},    {"shppa_", 32},
-    {"rubygems_", 40}, {"r8_", 36},
-    {"pplx-", 40},     {"xai-", 60},
-    {"dapi", 32},      {"dp.pt.", 40},
-    {"hvb.", 60},      {"sbp_", 36},
-    {"nfp_", 36},      {"CFPAT-", 40},
-    {"ops_eyJ", 60},   {"AKIA", 16},
-    {"ASIA", 16},      {"xoxb-", 20},
-    {"xoxp-", 20},     {"xoxa-", 20},
-    {"xoxr-", 20},     {"xoxs-", 20},
-    {"xapp-", 20},     {"sk-ant-", 20},
-    {"sk-proj-", 20},  {"sk-or-v1-", 20},
-    {"sk-", 32},       {"sk_live_", 16},
-    {"rk_live_", 16},  {"sk_test_", 16},
-    {"whsec_", 24},    {"AIza", 35},
-    {"ya29.", 20},     {"GOCSPX-", 20},
-    {"npm_", 36},      {"pypi-", 40},
-    {"hf_", 30},       {"dop_v1_", 40},
-    {"SG.", 40},       {"shpat_", 32},
-    {"hvs.", 24},      {"dckr_pat_", 20},
-    {"lin_api_", 32},  {"AGE-SECRET-KEY-1", 50},
-    {"PMAK-", 40},     {"sntrys_", 40},
-    {"figd_", 30},     {"nvapi-", 40},
-    {"gsk_", 40},      {"xoxc-", 20},
-    {"xoxd-", 20},     {"glcbt-", 20},
-    {"gloas-", 40},    {"glft-", 20},
-    {"glimt-", 20},    {"glagent-", 40},
-    {"dckr_oat_", 20}, {"dp.st.", 40},
-    {"sntryu_", 40},   {"lin_oauth_", 32},
-    {"ntn_", 40},      {"pscale_tkn_", 32},
-    {"pul-", 40},      {"NRAK-", 24},
-    {"glc_", 40},
+    {"ghp_", 36},         {"gho_", 36},
+    {"ghu_", 36},         {"ghs_", 36},
+    {"ghr_", 36},         {"github_pat_", 40},
+    {"glpat-", 20},       {"gldt-", 20},
+    {"glrt-", 20},        {"glptt-", 20},
+    {"glsa_", 32},        {"ATATT3", 60},
+    {"xoxe-", 20},        {"xoxe.", 20},
+    {"rk_test_", 16},     {"shpss_", 32},
+    {"shpca_", 32},       {"shppa_", 32},
+    {"rubygems_", 40},    {"r8_", 36},
+    {"pplx-", 40},        {"xai-", 60},
+    {"dapi", 32},         {"dp.pt.", 40},
+    {"hvb.", 60},         {"sbp_", 36},
+    {"nfp_", 36},         {"CFPAT-", 40},
+    {"ops_eyJ", 60},      {"AKIA", 16},
+    {"ASIA", 16},         {"xoxb-", 20},
+    {"xoxp-", 20},        {"xoxa-", 20},
+    {"xoxr-", 20},        {"xoxs-", 20},
+    {"xapp-", 20},        {"sk-ant-", 20},
+    {"sk-proj-", 20},     {"sk-or-v1-", 20},
+    {"sk-", 32},          {"sk_live_", 16},
+    {"rk_live_", 16},     {"sk_test_", 16},
+    {"whsec_", 24},       {"AIza", 35},
+    {"ya29.", 20},        {"GOCSPX-", 20},
+    {"npm_", 36},         {"pypi-", 40},
+    {"hf_", 30},          {"dop_v1_", 40},
+    {"SG.", 40},          {"shpat_", 32},
+    {"hvs.", 24},         {"dckr_pat_", 20},
+    {"lin_api_", 32},     {"AGE-SECRET-KEY-1", 50},
+    {"PMAK-", 40},        {"sntrys_", 40},
+    {"figd_", 30},        {"nvapi-", 40},
+    {"gsk_", 40},         {"xoxc-", 20},
+    {"xoxd-", 20},        {"glcbt-", 20},
+    {"gloas-", 40},       {"glft-", 20},
+    {"glimt-", 20},       {"glagent-", 40},
+    {"dckr_oat_", 20},    {"dp.st.", 40},
+    {"sntryu_", 40},      {"lin_oauth_", 32},
+    {"ntn_", 40},         {"pscale_tkn_", 32},
+    {"pul-", 40},         {"NRAK-", 24},
+    {"glc_", 40},         {"ABIA", 16},
+    {"ACCA", 16},         {"ABSK", 100},
+    {"p8e-", 32},         {"LTAI", 20},
+    {"AKCp", 69},         {"cmVmd", 59},
+    {"CLOJARS_", 60},     {"v1.0-", 100},
+    {"doo_v1_", 40},      {"dor_v1_", 40},
+    {"duffel_test_", 40}, {"duffel_live_", 40},
+    {"dt0c01.", 80},      {"EZAK", 54},
+    {"EZTK", 54},         {"EAAM", 100},
+    {"EAAC", 100},        {"FLWSECK_TEST-", 32},
+    {"fo1_", 43},         {"fm1a_", 100},
+    {"fm1r_", 100},       {"fm2_", 100},
+    {"fio-u-", 60},       {"glffct-", 20},
+    {"GR1348941", 20},    {"glsoat-", 20},
+    {"eyJrIjoi", 70},     {"HRKU-AA", 58},
+    {"api_org_", 34},     {"ico-", 32},
+    {"sha256~", 43},      {"pscale_oauth_", 32},
+    {"pscale_pw_", 32},   {"pnu_", 36},
+    {"rdme_", 70},        {"tk-us-", 48},
+    {"xkeysib-", 64},     {"sm_aat_", 16},
+    {"sm_pat_", 16},      {"sm_sat_", 16},
+    {"shippo_live_", 40}, {"shippo_test_", 40},
+    {"xoxo-", 20},        {"sgp_", 40},
+    {"sq0atp-", 22},      {"sq0csp-", 40},
+    {"sk_prod_", 16},     {"rk_prod_", 16},
+    {"pat.", 66},         {"sat.", 66},
 };
 
 static bool is_token_char(char c)
@@ -69,21 +94,25 @@ static bool is_key_char(char c)
     return is_token_char(c) ? c != '_' && c != '-' && c != '.' : c == '+' || c == '/' || c == '=';
 }
 
-/* Returns the length of the token at the beginning of a text, or 0. A token must contain both letters and digits,
- * unlike an ordinary word with the same prefix. */
+/* Returns the length of the token at the beginning of a text, or 0. A token must contain both letters and digits, or
+ * small and capital letters and nothing else, unlike an ordinary word with the same prefix. */
 static size_t token_bytes(const char *text, size_t n)
 {
     for (size_t i = 0; i < COUNT(forms); i++) {
         /* nearly all forms fail this comparison of two bytes */
         if (n < 2 || text[0] != forms[i].begin[0] || text[1] != forms[i].begin[1]) continue;
         size_t n_begin = strlen(forms[i].begin), end = n_begin;
-        bool digit = false, letter = false;
+        bool digit = false, small = false, capital = false, joined = false;
         if (n <= n_begin || memcmp(text, forms[i].begin, n_begin) != 0) continue;
         for (; end < n && is_token_char(text[end]); end++) {
-            digit = digit || (text[end] >= '0' && text[end] <= '9');
-            letter = letter || (text[end] >= 'A' && text[end] <= 'z');
+            const char c = text[end];
+            digit = digit || (c >= '0' && c <= '9');
+            small = small || (c >= 'a' && c <= 'z');
+            capital = capital || (c >= 'A' && c <= 'Z');
+            joined = joined || c == '_' || c == '-' || c == '.';
         }
-        if (end - n_begin >= forms[i].n_least && digit && letter) return end;
+        const bool is_mixed = digit ? small || capital : small && capital && !joined;
+        if (end - n_begin >= forms[i].n_least && is_mixed) return end;
     }
     return 0;
 }
@@ -314,9 +343,10 @@ static size_t end_of_known(const char *text, size_t n, size_t first, size_t end)
 /* Returns the length of the private key or token of a published form at text[at], or 0. */
 static size_t form_bytes(const char *text, size_t n, size_t at)
 {
-    static const char starts[256] = {['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1,
-                                     ['w'] = 1, ['y'] = 1, ['G'] = 1, ['n'] = 1, ['L'] = 1, ['p'] = 1, ['h'] = 1,
-                                     ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1, ['C'] = 1, ['o'] = 1, ['N'] = 1};
+    static const char starts[256] = {
+        ['-'] = 1, ['A'] = 1, ['C'] = 1, ['E'] = 1, ['F'] = 1, ['G'] = 1, ['H'] = 1, ['L'] = 1, ['N'] = 1, ['P'] = 1,
+        ['S'] = 1, ['a'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1, ['l'] = 1,
+        ['n'] = 1, ['o'] = 1, ['p'] = 1, ['r'] = 1, ['s'] = 1, ['t'] = 1, ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1};
     if (!starts[(uint8_t)text[at]]) return 0;
     size_t found = 0;
     if (text[at] == '-' || text[at] == 'P') found = private_key_bytes(text + at, n - at);
@@ -407,7 +437,7 @@ bool whit_guard_has_key(const char *text, size_t n)
 void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;
-    whit_hash_begin(&hash, "agent-guard-4");
+    whit_hash_begin(&hash, "agent-guard-5");
     for (size_t i = 0; i < COUNT(forms); i++) {
         whit_hash_add(&hash, forms[i].begin, strlen(forms[i].begin) + 1);
         whit_hash_add_u64(&hash, forms[i].n_least);
