@@ -77,6 +77,12 @@ unsigned whit_typed_columns(int terminal)
     return ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
+unsigned whit_typed_rows(int terminal)
+{
+    struct winsize size;
+    return ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : 24;
+}
+
 bool whit_typed_waits(int terminal)
 {
     struct pollfd earlier = {.fd = terminal, .events = POLLIN};

@@ -20,6 +20,8 @@ ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, co
 const char *whit_typed_plain(void);
 /* Returns the number of columns of a terminal; 80 if it does not tell it, as on a serial line. */
 unsigned whit_typed_columns(int terminal);
+/* Returns the number of rows of a terminal; 24 if it does not tell it. */
+unsigned whit_typed_rows(int terminal);
 /* Returns whether bytes that were typed or pasted at the terminal have not been read yet. */
 bool whit_typed_waits(int terminal);
 

@@ -135,7 +135,7 @@ for how in ("", "> log"):
 
 # Nor is a row of a question: a command as long as many rows, of which one looks like the question about another command.
 begin = "outside the sandbox it would run: "
-line = "touch owned #".ljust(80 - len(begin), ".") + "".join(text.ljust(80, ".") for text in ["whit: reads Makefile"] * 20) + begin + "make lint"
+line = "touch owned #".ljust(80 - len(begin), ".") + "".join(text.ljust(80, ".") for text in ["whit: reads Makefile"] * 24) + begin + "make lint"
 project({"a.txt": b"x\n"})
 endpoint = Endpoint([message(None, [("run", {"command": line})]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox"], [("Do it? [y/N", "n\n")],
@@ -144,6 +144,7 @@ endpoint.server.shutdown()
 rows = seen[seen.rindex("touch owned"):seen.index("Do it?")].split("\r\n")
 whole = rows[0] + "".join(row[2:] for row in rows[1:])
 wanted(len(rows) > 20 and all(row.startswith("> ") for row in rows[1:]) and whole == line + ". ", f"rows of a question: {rows}")
+wanted(f"(a question of {len(rows)} rows, which begins above the screen) n" in seen, f"a question of many rows: {seen[-200:]}")
 
 # Changes that are agreed to and cannot be written are reported to the person, too.
 project({})

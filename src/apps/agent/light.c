@@ -331,6 +331,15 @@ bool whit_light_tell(const char *text, size_t n)
     return ok;
 }
 
+/* Tells at the end of a question that it begins above the screen: its last rows may look like another question. */
+static void tell_rows(int terminal, whit_buf *shown)
+{
+    size_t n_rows = 1;
+    for (size_t i = 0; i < shown->size_bytes; i++) n_rows += shown->data[i] == '\n';
+    if (n_rows >= whit_typed_rows(terminal))
+        whit_buf_printf(shown, "(a question of %zu rows, which begins above the screen) ", n_rows);
+}
+
 ssize_t whit_light_read_line(const char *question, size_t n_question, const char *mark, char *line, size_t room)
 {
     const int terminal = open_terminal();
@@ -338,9 +347,11 @@ ssize_t whit_light_read_line(const char *question, size_t n_question, const char
     whit_buf shown = {0};
     ssize_t got = -1;
     /* a row of the question must not look like another question or a message */
-    if (whit_plain_for_terminal(question, n_question, whit_typed_columns(terminal), &shown) &&
-        whit_buf_append(&shown, "", 1))
-        got = whit_typed_ask(terminal, whit_chars(&shown), shown.size_bytes - 1, mark, line, room);
+    if (whit_plain_for_terminal(question, n_question, whit_typed_columns(terminal), &shown)) {
+        tell_rows(terminal, &shown);
+        if (whit_buf_append(&shown, "", 1))
+            got = whit_typed_ask(terminal, whit_chars(&shown), shown.size_bytes - 1, mark, line, room);
+    }
     whit_buf_free(&shown);
     close(terminal);
     return got;
