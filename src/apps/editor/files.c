@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Shows the project's files as a tree beside the text. Enter or a click opens a file in the other window, and opens or
- * closes a folder. Files that .gitignore leaves out are left out. */
+ * Decides which files are the project's, and shows them as a tree beside the text. Enter or a click opens a file in the
+ * other window, and opens or closes a folder. Files that .gitignore leaves out are left out. */
 #include "base/phrase.h"
 #include "editor/state.h"
 #include "base/items.h"
@@ -14,6 +14,15 @@
 
 #define PATHS_MAX    50000u
 #define TREE_COLUMNS 30
+
+const char *ed_project_part(const ed *e, const char *real)
+{
+    char project[PATH_MAX];
+    if (!realpath(e->options.project ? e->options.project : ".", project)) return NULL;
+    const size_t n = project[1] ? strlen(project) : 0; /* the project "/" contains every path */
+    const bool is_within = strncmp(real, project, n) == 0 && real[n] == '/' && !strstr(real, "/../");
+    return is_within ? real + n + 1 : NULL;
+}
 
 static void free_list(char ***list, size_t *n)
 {

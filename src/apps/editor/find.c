@@ -299,13 +299,23 @@ void ed_replace_forget(ed *e)
     e->find.has_more = false;
 }
 
+/* Returns whether a file, with links resolved, is in the project: a link of the project may lead to any file. */
+static bool is_of_project(const ed *e, const char *path)
+{
+    char *real = whit_buffer_full_path(path);
+    const bool is_within = real && ed_project_part(e, real);
+    free(real);
+    return is_within;
+}
+
 /* Shows the next file of a replacement in the project. Returns false after the last file, or if the file's journal
  * opens a question. */
 static bool next_file(ed *e)
 {
     whit_error error;
     while (e->find.files_at < e->find.n_files) {
-        struct ed_doc *doc = ed_open_file(e, e->find.files[e->find.files_at++], &error);
+        const char *path = e->find.files[e->find.files_at++];
+        struct ed_doc *doc = is_of_project(e, path) ? ed_open_file(e, path, &error) : NULL;
         if (!doc || doc->buffer->read_only) {
             e->find.n_left_out++;
             continue;

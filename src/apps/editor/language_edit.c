@@ -45,19 +45,15 @@ static void refuse_edit(struct edits *edits, const char *why, const char *path)
  * resolved, is outside the project; only the document of the request itself may be outside. */
 static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
 {
-    char project[PATH_MAX], *real = whit_buffer_full_path(path);
+    char *real = whit_buffer_full_path(path);
     whit_error error;
     struct ed_doc *doc = ed_doc_find(e, path);
-    const char *folder = e->options.project ? e->options.project : ".";
-    const bool is_there = realpath(folder, project) != NULL;
-    const size_t n = is_there && project[1] ? strlen(project) : 0; /* the project "/" contains every path */
-    const bool is_within =
-        real && is_there && strncmp(real, project, n) == 0 && real[n] == '/' && !strstr(real, "/../");
-    if (!is_within && !(doc && doc == e->asked.doc)) {
+    const char *part = real ? ed_project_part(e, real) : NULL;
+    if (!part && !(doc && doc == e->asked.doc)) {
         refuse_edit(edits, "this file is outside the project: ", path);
         doc = NULL;
     } else if (!doc) { /* open the file by its path relative to the current folder, if that is the project */
-        doc = ed_open_file(e, e->options.project ? real : real + n + 1, &error);
+        doc = ed_open_file(e, e->options.project ? real : part, &error);
         if (!doc) refuse_edit(edits, "", error.message);
     }
     free(real);

@@ -40,6 +40,9 @@ void ed_results_keep(ed *e);    /* keeps the list of a closing prompt as the las
 void ed_results_close(ed *e);
 extern ed_command_fn ed_results_next, ed_results_previous, ed_results_list;
 
+/* files.c: the part of an absolute path below the project, NULL: the file is outside. `real` must have its links
+ * resolved. */
+const char *ed_project_part(const ed *e, const char *real);
 /* files.c: the tree of files. ed_files_enter returns true if it has handled the key. */
 extern ed_command_fn ed_files_toggle;
 bool ed_files_enter(ed *e);
