@@ -11,7 +11,7 @@ import time
 import checks
 from acp import Editor
 from checks import wanted
-from endpoint import Endpoint, message
+from endpoint import Endpoint, message, streamed
 
 WHIT = sys.argv[1]
 
@@ -123,6 +123,19 @@ prompt = [{"type": "resource", "resource": {"uri": f"{here}/a.c", "text": "int a
 wanted(a.result("session/prompt", sessionId=session, prompt=prompt) == {"stopReason": "end_turn"} and words(a.endpoint)[-1] == "[a.c]\nint a;\n",
        f"an embedded text: {words(a.endpoint)[-1]}")
 a.end()
+
+# ---- what an editor would hide of an answer is marked, also when the session is loaded
+project()
+a = editor([streamed("a\u202eb\u001b[2J\u200bc \u00e9\n\tz", n=1)])
+session = begin(a)
+a.task(session, "Say it.")
+shown = "a<U+202E>b?[2J<U+200B>c \u00e9\n\tz"
+wanted("".join(said(a)) == shown, f"an answer: {said(a)}")
+a.end()
+b = editor([])
+b.result("session/load", **load(b, session))
+wanted(said(b)[-1:] == [shown], f"a loaded answer: {said(b)}")
+b.end()
 
 # ---- two sessions of one process: each has its conversation, and a cancel is for its own
 project()

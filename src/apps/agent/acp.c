@@ -41,7 +41,8 @@ struct acp {
     json_t *sessions;     /* {id: {folder, servers, in, out}}: sessions of this process, including the open one */
     volatile bool cancel; /* cancels the running task; set with the lock held */
     uint64_t n_calls;
-    json_t *shown; /* {id, diff}[]: changes that were shown and not yet written or dropped */
+    whit_plain text; /* state of the answer that is being sent */
+    json_t *shown;   /* {id, diff}[]: changes that were shown and not yet written or dropped */
     /* The reader thread and the main thread share the members below. */
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -155,17 +156,22 @@ static void update(struct acp *a, json_t *what)
     whit_rpc_notify(&a->rpc, "session/update", json_pack("{s:s, s:o}", "sessionId", a->session, "update", what));
 }
 
-static void send_text(struct acp *a, const char *kind, const char *text, size_t n)
+/* Sends a piece of text as a terminal shows it: hidden characters, which a person would copy unseen, are replaced by
+ * marks such as <U+202E>, and controls by '?'. `state` keeps the first bytes of a character that the piece divides. */
+static void send_text(struct acp *a, const char *kind, whit_plain *state, const char *text, size_t n)
 {
-    json_t *value = json_stringn(text, n);
-    update(a,
-           json_pack("{s:s, s:{s:s, s:o}}", "sessionUpdate", kind, "content", "type", "text", "text",
-                     value ? value : json_string("?")));
+    char *plain = malloc(WHIT_PLAIN_ROOM(n));
+    const size_t n_plain = plain ? whit_plain_text(state, text, n, plain) : 0;
+    json_t *value = n_plain ? json_stringn(plain, n_plain) : NULL;
+    if (value)
+        update(a, json_pack("{s:s, s:{s:s, s:o}}", "sessionUpdate", kind, "content", "type", "text", "text", value));
+    free(plain);
 }
 
 static void acp_text(void *user, const char *text, size_t n)
 {
-    send_text(user, "agent_message_chunk", text, n);
+    struct acp *a = user;
+    send_text(a, "agent_message_chunk", &a->text, text, n);
 }
 
 /* Returns a line for display, in which control and hidden characters are replaced by visible marks such as <U+202E>.
@@ -491,8 +497,8 @@ static void replay_session(struct acp *a)
         const bool is_user = strcmp(role, "user") == 0;
         if (!is_user && strcmp(role, "assistant") != 0) continue;
         if (json_string_length(content))
-            send_text(a, is_user ? "user_message_chunk" : "agent_message_chunk", json_string_value(content),
-                      json_string_length(content));
+            send_text(a, is_user ? "user_message_chunk" : "agent_message_chunk", &(whit_plain){0},
+                      json_string_value(content), json_string_length(content));
         json_array_foreach(json_object_get(message, "tool_calls"), k, call)
         {
             const json_t *function = json_object_get(call, "function");
@@ -663,6 +669,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
                               .cancel = &a->cancel,
                               .user = a};
     whit_agent_report *report = a->open.report;
+    a->text = (whit_plain){0};
     whit_status status = whit_agent_run(&how, a->open.answering, a->open.messages, report, &error);
     whit_error unkept;
     if (host->keep(host->user, &unkept) != WHIT_OK) acp_note(a, unkept.message);
