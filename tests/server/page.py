@@ -147,6 +147,14 @@ check(sent["temperature"] == 0 and sent["dry_multiplier"] == 0.8 and sent["respo
       sent["chat_template_kwargs"] == {"enable_thinking": False} and
       sent["messages"][0] == {"role": "system", "content": "Be brief."}, "settings are not sent:", sent)
 check(tab.run("!shownPath(current).at(-1).message.error"), tab.run("shownPath(current).at(-1).message.error"))
+# A conversation's own system prompt, which an import may bring, is shown above its messages, and stays unfolded.
+tab.run(change % ("system", '"Be\\u202e rude."'))
+fold = "document.querySelector('#log > details')"
+check(tab.run(fold + ".textContent") == "System promptBe<U+202E> rude.", "a system prompt is not shown")
+tab.run(fold + ".open = true; showMessages()")
+check(tab.run(fold + ".open"), "a system prompt that is read is folded")
+tab.run(change % ("system", '""'))
+check(tab.run(fold + " === null"), "a system prompt that is none")
 # What is selected stays selected while the rest of the conversation is drawn again.
 tab.run("getSelection().selectAllChildren(document.querySelector('.message.assistant .text > p'))")
 selected = tab.run("getSelection().toString()")

@@ -98,7 +98,7 @@ function changeSchema() {
 function openSettings() {
   $("sampling").replaceChildren(...SAMPLERS.slice(0, USUAL_SAMPLERS).map(samplerField));
   $("sampling-more").replaceChildren(...SAMPLERS.slice(USUAL_SAMPLERS).map(samplerField));
-  $("system").onchange = () => { current.system = $("system").value; saveSettings() };
+  $("system").onchange = () => { current.system = $("system").value; saveSettings(); showMessages() };
   $("global-system").onchange = () => setGlobal("system", $("global-system").value);
   $("key").onchange = $("remember").onchange = () => { setKey($("key").value, $("remember").checked); loadModels() };
   $("thinking").onchange = () => { current.thinking = $("thinking").value; saveSettings() };

@@ -3,6 +3,7 @@
 
 let current = null; // the conversation that this tab shows
 let isEditing = false; // a message is being edited, and redrawing would lose the typed text
+let systemFold = null; // element that shows the conversation's system prompt; kept, so that it stays open
 
 const isNearEnd = () => $("log").scrollHeight - $("log").scrollTop - $("log").clientHeight < 60;
 const articleOf = message => [...$("log").children].find(e => e.message === message);
@@ -19,6 +20,7 @@ function showMessages(toEnd) {
   const path = shownPath(current), last = path.findLast(p => p.message.role === "assistant");
   const firstKept = last ? last.message.firstKept : "";
   const wanted = path.length ? [] : [welcome()];
+  if (current.system) wanted.unshift(showSystem(current.system));
   path.forEach(({message, siblings}, i) => {
     if (firstKept && message.id === firstKept) wanted.push(leftOutLine(i));
     wanted.push(messageArticle(message, siblings, i === path.length - 1));
@@ -45,6 +47,15 @@ function messageArticle(m, siblings, isLast) {
   fillMessage(e, m);
   if (!live) addTools(e, m, siblings, isLast);
   return e;
+}
+
+/* Shows the system prompt of a conversation, which an import may have brought: the model reads it before the messages. */
+function showSystem(text) {
+  if (systemFold?.text === text) return systemFold;
+  systemFold = make("details", null, {class: "thinking"});
+  systemFold.text = text;
+  systemFold.append(make("summary", "System prompt"), make("div", markHidden(text)));
+  return systemFold;
 }
 
 function leftOutLine(n) {
