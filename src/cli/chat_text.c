@@ -9,6 +9,7 @@
 #include "cli/chat.h"
 #include "base/items.h"
 #include "cli/external.h"
+#include "cli/markup.h"
 
 /* Maximum size of a copied text. The escape sequence for a longer text would exceed the limit of xterm and similar
  * terminals. */
@@ -35,18 +36,27 @@ static const char *last_text(const cli_chat *chat, const char *role, json_t **me
 
 /* ---- /copy ------------------------------------------------------------------------------------------ */
 
+static bool drop_piece(void *user, const char *text, size_t n_bytes, unsigned style, bool verbatim)
+{
+    (void)user, (void)text, (void)n_bytes, (void)style, (void)verbatim;
+    return true;
+}
+
 /* Returns the last block of code in a text, without the lines that mark it, or NULL. A block that is not closed extends
- * to the end of the text. */
+ * to the end of the text. The parser of the terminal's view finds the blocks: a person copies code that was shown. */
 static const char *last_block(const char *text, size_t n_bytes, size_t *n_block)
 {
+    cli_markup markup = cli_markup_begin(drop_piece, NULL);
     const char *block = NULL, *begin = NULL, *end = text + n_bytes;
     for (const char *line = text, *next; line < end; line = next) {
         const char *feed = memchr(line, '\n', (size_t)(end - line));
         next = feed ? feed + 1 : end;
-        bool is_mark = end - line >= 3 && (!memcmp(line, "```", 3) || !memcmp(line, "~~~", 3));
-        if (is_mark && begin) *n_block = (size_t)(line - begin);
-        if (is_mark) begin = begin ? NULL : next;
-        if (is_mark && begin) block = begin;
+        (void)cli_markup_add(&markup, line, (size_t)(next - line));
+        if (!feed) (void)cli_markup_add(&markup, "\n", 1);
+        const bool is_code = cli_markup_is_code(&markup);
+        if (begin && !is_code) *n_block = (size_t)(line - begin);
+        if (is_code && !begin) block = next;
+        if (is_code != (begin != NULL)) begin = is_code ? next : NULL;
     }
     if (begin) *n_block = (size_t)(end - begin);
     return block;
@@ -76,14 +86,13 @@ void cli_chat_copy(cli_chat *chat, char *what)
     const bool is_code = !strcmp(what, "code");
     const char *text = last_text(chat, "assistant", &message, &n);
     char *plain = NULL;
-    if (text && is_code) text = last_block(text, n, &n);
     /* The copied text is as it was shown: control characters, on which a shell may act, are removed, and hidden
      * characters are marked. */
-    if (text && n <= CLIPBOARD_BYTES_MAX && (plain = malloc(WHIT_PLAIN_ROOM(n))) != NULL) {
+    if (text && (plain = malloc(WHIT_PLAIN_ROOM(n))) != NULL) {
         whit_plain state = {.n_held = 0};
         size_t n_plain = whit_plain_text(&state, text, n, plain);
         n = n_plain + whit_plain_end(&state, plain + n_plain);
-        text = plain;
+        text = is_code ? last_block(plain, n, &n) : plain;
     }
     if (what[0] && !is_code)
         cli_chat_fail(chat, CLI_USAGE, "/copy puts the last answer into the clipboard, /copy code its last block");
@@ -91,7 +100,7 @@ void cli_chat_copy(cli_chat *chat, char *what)
         cli_chat_fail(chat, CLI_USAGE, is_code ? "the last answer has no code" : "there is no answer to copy yet");
     else if (!isatty(STDOUT_FILENO))
         cli_chat_fail(chat, CLI_USAGE, "/copy needs a terminal; /save FILE writes the conversation");
-    else if (n <= CLIPBOARD_BYTES_MAX && !plain)
+    else if (!plain)
         cli_chat_fail(chat, CLI_LIMIT, "not enough memory for the clipboard");
     else if (n > CLIPBOARD_BYTES_MAX)
         cli_chat_fail(chat, CLI_LIMIT, "a terminal's clipboard takes at most %d bytes, and the text has %zu",

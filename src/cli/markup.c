@@ -407,6 +407,11 @@ bool cli_markup_add(cli_markup *m, const char *text, size_t n_bytes)
     return ok && flush_out(m);
 }
 
+bool cli_markup_is_code(const cli_markup *m)
+{
+    return m->state >= LABEL;
+}
+
 bool cli_markup_end(cli_markup *m)
 {
     bool is_closed, ok = m->state != START || begin_text(m, 0);

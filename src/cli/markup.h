@@ -54,6 +54,8 @@ typedef struct cli_markup {
 /* Begins an answer, whose pieces are passed to `write`. */
 cli_markup cli_markup_begin(cli_markup_fn *write, void *user);
 bool cli_markup_add(cli_markup *markup, const char *text, size_t n_bytes);
+/* Returns whether the text so far ends within a block of code. */
+bool cli_markup_is_code(const cli_markup *markup);
 /* Ends the answer: writes all text that is still held back. A span that is not closed is written as ordinary text,
  * marks included. */
 bool cli_markup_end(cli_markup *markup);

@@ -142,6 +142,14 @@ copied = terminal.say(b"/copy code\n").decode()
 check("/copy code", "\x1b]52;c;" + base64.b64encode(b"if 1: # x\n").decode() + "\a" in copied, copied)
 copied = terminal.say(b"/copy\n").decode()
 check("/copy", base64.b64encode((marked + "?[31mend").encode()).decode() in copied, copied)
+# The last block is the one that is shown: other lines may look like its first or last line.
+with open("fences.gbnf", "w") as grammar:
+    grammar.write(r'root ::= "```\nx\n~~~\n```\nnot this\n```sh\nls\n ```\nend"' + "\n")
+fences = Terminal("--grammar-file", "fences.gbnf", "-n", "100")
+fences.say(b"Hi.\n")
+copied = fences.say(b"/copy code\n").decode()
+check("/copy code of a block with fences", base64.b64encode(b"ls\n").decode() + "\a" in copied, copied)
+fences.end()
 check("/model", "model.ndf answers from now on; it reads the 2 messages" in terminal.say(b"/model model.ndf\n").decode().replace("\r\n", " "))
 check("/model of nothing", "nothere: no pulled model" in terminal.say(b"/model nothere\n").decode().replace("\r\n", " "))
 with open("vim.sh", "w") as editor:
