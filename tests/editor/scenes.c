@@ -7,7 +7,7 @@
  *     scene NAME             begins one: an empty folder, a terminal of 60 by 12
  *     size COLUMNS ROWS      of the terminal
  *     file NAME              the following lines that begin with '|' are its content (\xNN, \t, \r)
- *     env NAME=VALUE         one variable that the editor is started with; $HOME in it is the scene's home
+ *     env NAME=VALUE         a variable that the editor is started with; $HOME in it is the scene's home
  *     finds-servers          the editor asks about installed language servers; otherwise the answer is always no
  *     needs WORD...          commands, or libgit2: if one is missing, the scene is skipped with a message
  *     open ARGUMENTS         starts the editor
@@ -41,9 +41,10 @@
 #include "editor/keys.h"
 #include "whit_config.h"
 
-#define PATIENCE_NS 60000000000ull
-#define QUIET_MS    400 /* with --write, the screen is recorded once nothing has arrived for this time */
-#define LINES_MAX   4000
+#define PATIENCE_NS   60000000000ull
+#define QUIET_MS      400 /* with --write, the screen is recorded once nothing has arrived for this time */
+#define LINES_MAX     4000
+#define VARIABLES_MAX 4
 
 static char *lines[LINES_MAX];
 static size_t n_lines;
@@ -51,7 +52,8 @@ static const char *program;
 static char folder[] = "/tmp/whit-scenes-XXXXXX";
 
 static struct scene {
-    char name[80], variable[200];
+    char name[80], variables[VARIABLES_MAX][200];
+    size_t n_variables;
     bool finds_servers;
     int n_columns, n_rows, pty, status;
     pid_t child;
@@ -119,10 +121,15 @@ static size_t n_started;
 static void set_variable(const char *text)
 {
     const char *home = strstr(text, "$HOME");
+    if (scene.n_variables == VARIABLES_MAX) {
+        fprintf(stderr, "%s: more than %d variables\n", scene.name, VARIABLES_MAX);
+        exit(2);
+    }
+    char *to = scene.variables[scene.n_variables++];
     if (home)
-        snprintf(scene.variable, sizeof scene.variable, "%.*s%s%s", (int)(home - text), text, getenv("HOME"), home + 5);
+        snprintf(to, sizeof scene.variables[0], "%.*s%s%s", (int)(home - text), text, getenv("HOME"), home + 5);
     else
-        snprintf(scene.variable, sizeof scene.variable, "%s", text);
+        snprintf(to, sizeof scene.variables[0], "%s", text);
 }
 
 /* Stores an answer to the question about language servers on this machine, so that the editor does not ask. */
@@ -176,7 +183,8 @@ static void start(char *arguments)
         unsetenv("COLORTERM");
         setenv("WHIT_PORT", "1", 1); /* prevents the editor from finding a model server of this machine */
         setenv("OLLAMA_HOST", "127.0.0.1:1", 1);
-        if (*scene.variable && putenv(scene.variable)) _exit(127);
+        for (size_t i = 0; i < scene.n_variables; i++)
+            if (putenv(scene.variables[i])) _exit(127);
         execv(program, argv);
         _exit(127);
     }
@@ -626,7 +634,7 @@ int main(int argc, char **argv)
             snprintf(scene.name, sizeof scene.name, "%s", rest);
             scene.n_columns = 60;
             scene.n_rows = 12;
-            scene.variable[0] = 0;
+            scene.n_variables = 0;
             scene.finds_servers = false;
             char own[4400];
             snprintf(own, sizeof own, "%s/%zu", folder, i);

@@ -2,7 +2,8 @@
  * Finds language servers that are installed: a server is looked for on PATH when a text of its language is shown, and
  * started once the person has agreed for the project, because a server reads, and may run, programs that the project
  * configures. Answers are kept in $XDG_STATE_HOME/whit/servers or ~/.local/state/whit/servers, a line for a folder:
- * "yes /folder" or "no /folder", which holds for the folders in it, too. */
+ * "yes /folder" or "no /folder", which holds for the folders in it, too. A yes does not hold for other projects in the
+ * folder: not for a repository of its own, and in the home folder, or in one above, for that folder alone. */
 #include "editor/state.h"
 
 #include "base/clock.h"
@@ -69,9 +70,29 @@ static bool is_within(const char *project, const char *folder, size_t n)
     return strlen(project) >= n && !memcmp(project, folder, n) && (!project[n] || project[n] == '/');
 }
 
-/* Returns the stored answer for the project or the nearest folder above it: 1 for yes, 0 for no, -1 if there is no
- * answer. */
-static int read_answer(const char *project)
+/* Returns whether the home folder is this folder or in it. */
+static bool has_home(const char *folder, size_t n)
+{
+    char home[PATH_MAX];
+    const char *given = getenv("HOME");
+    return given && *given == '/' && realpath(given, home) && is_within(home, folder, n);
+}
+
+/* Returns whether a folder below the first n bytes of a path, or the path itself, is a repository. */
+static bool has_repository(const char *path, size_t n)
+{
+    char name[PATH_MAX + 8];
+    for (size_t end = strlen(path); end > n; end -= end > 0) {
+        snprintf(name, sizeof name, "%.*s/.git", (int)end, path);
+        if (whit_path_exists(name)) return true;
+        while (end > n && path[end - 1] != '/') end--;
+    }
+    return false;
+}
+
+/* Returns the stored answer for the project, or for the folder of a text, or for the nearest folder above it: 1 for
+ * yes, 0 for no, -1 if there is no answer. */
+static int read_answer(const char *project, bool is_text)
 {
     char path[PATH_MAX];
     whit_buf text = {0};
@@ -87,8 +108,13 @@ static int read_answer(const char *project)
             n_word = 4;
         else if (n > 3 && !memcmp(line, "no /", 4))
             n_word = 3;
-        if (!n_word || n - n_word < longest || !is_within(project, line + n_word, n - n_word)) continue;
-        longest = n - n_word;
+        const char *folder = line + n_word;
+        const size_t n_folder = n - n_word;
+        if (!n_word || n_folder < longest || !is_within(project, folder, n_folder)) continue;
+        const bool is_below = strlen(project) > n_folder;
+        if (n_word == 4 && is_below && (has_home(folder, n_folder) || (!is_text && has_repository(project, n_folder))))
+            continue;
+        longest = n_folder;
         answer = n_word == 4;
     }
     whit_buf_free(&text);
@@ -131,7 +157,7 @@ static int read_answer_of_text(const char *path)
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
     const int n = slash && slash > path ? (int)(slash - path) : 1;
-    return snprintf(folder, sizeof folder, "%.*s", n, path) < (int)sizeof folder ? read_answer(folder) : -1;
+    return snprintf(folder, sizeof folder, "%.*s", n, path) < (int)sizeof folder ? read_answer(folder, true) : -1;
 }
 
 bool ed_servers_look(ed *e)
@@ -144,7 +170,7 @@ bool ed_servers_look(ed *e)
     doc->looked_for_server = true;
     if (strchr(doc->buffer->path, '\n') || !project_of(e, project) || strchr(project, '\n')) return false;
     const bool is_always = e->settings.find_servers == ED_FIND_ALWAYS;
-    const int answer = is_always ? 1 : read_answer(project);
+    const int answer = is_always ? 1 : read_answer(project, false);
     const int of_text = is_always ? 1 : read_answer_of_text(doc->buffer->path);
     doc->server_agreed = answer == 1 && of_text == 1;
     const struct known_server *server = ed_server_of(e, doc) ? NULL : find_server(doc);
