@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <utf8proc.h>
+
 #include "base/clock.h"
 #include "base/items.h"
 #include "base/json.h"
@@ -35,29 +37,53 @@ bool cli_has_colours(int fd)
     return is_screen(fd) && !(plain && *plain);
 }
 
+static unsigned columns_of(uint32_t code)
+{
+    const int drawn = code == WHIT_UTF8_INVALID ? 1 : utf8proc_charwidth((utf8proc_int32_t)code);
+    return drawn > 1 ? (unsigned)drawn : 1;
+}
+
+/* Returns the number of columns of the word at the beginning of a text. */
+static unsigned columns_of_word(const char *text, size_t n)
+{
+    unsigned columns = 0;
+    for (size_t i = 0, length; i < n && text[i] != ' '; i += length)
+        columns += columns_of(whit_utf8_decode((const uint8_t *)text + i, n - i, &length));
+    return columns;
+}
+
 /* Prints a line on stderr, of which `begun` columns are already printed. If the terminal is narrower, breaks the line
- * between words. */
+ * between words, and longer words within. Each further row is indented: a message may quote a model or a file, whose
+ * words must not look like a message of their own. */
 static void print_wrapped(const char *line, size_t n, unsigned begun)
 {
-    enum { NARROWEST = 20 };
-    unsigned width = cli_columns(STDERR_FILENO), column = begun;
-    for (size_t i = 0; width >= NARROWEST && i < n;) {
-        size_t word = i;
-        unsigned columns = 0;
-        while (word < n && line[word] == ' ') word++, columns++;
-        size_t end = word;
-        for (; end < n && line[end] != ' '; end++) columns += ((uint8_t)line[end] & 0xC0) != 0x80;
-        if (column + columns > width && column && word > i) {
-            fputc('\n', stderr);
-            columns -= (unsigned)(word - i);
-            column = 0;
-            i = word;
-        }
-        fwrite(line + i, 1, end - i, stderr);
-        column += columns;
-        i = end;
+    enum { NARROWEST = 20, INDENT = 2 };
+    const unsigned width = cli_columns(STDERR_FILENO);
+    unsigned column = begun;
+    if (width < NARROWEST) {
+        fprintf(stderr, "%.*s\n", (int)n, line);
+        return;
     }
-    if (width < NARROWEST) fwrite(line, 1, n, stderr);
+    int n_blanks = 0; /* before the next word */
+    for (size_t i = 0, length; i < n; i += length) {
+        const uint32_t code = whit_utf8_decode((const uint8_t *)line + i, n - i, &length);
+        if (code == ' ') {
+            n_blanks++;
+            continue;
+        }
+        const bool begins_word = !i || line[i - 1] == ' ';
+        const unsigned columns = (unsigned)n_blanks + columns_of(code);
+        const unsigned word = begins_word ? (unsigned)n_blanks + columns_of_word(line + i, n - i) : columns;
+        const unsigned wanted = word > width - INDENT ? columns : word; /* a longer word is broken */
+        if (column + wanted > width && column > INDENT) {
+            fprintf(stderr, "\n%*s", INDENT, "");
+            column = INDENT;
+            n_blanks = 0;
+        }
+        fprintf(stderr, "%*s%.*s", n_blanks, "", (int)length, line + i);
+        column += (unsigned)n_blanks + columns_of(code);
+        n_blanks = 0;
+    }
     fputc('\n', stderr);
 }
 

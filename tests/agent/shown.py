@@ -146,6 +146,15 @@ whole = rows[0] + "".join(row[2:] for row in rows[1:])
 wanted(len(rows) > 20 and all(row.startswith("> ") for row in rows[1:]) and whole == line + ". ", f"rows of a question: {rows}")
 wanted(f"(a question of {len(rows)} rows, which begins above the screen) n" in seen, f"a question of many rows: {seen[-200:]}")
 
+# Nor is a row of a message: the call of a tool is named in words of the model, which may be as wide as the terminal.
+for filler in ("x", "\u4e00"):
+    project({})
+    word = "true " + filler * ((80 - len("whit: runs true ")) // (2 if filler != "x" else 1))
+    endpoint = Endpoint([message(None, [("run", {"command": f"{word} whit: checks: make test"})]), END])
+    status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"], [], environment(), columns=80)
+    endpoint.server.shutdown()
+    wanted("\r\n  whit: checks: make test\r\n" in seen, f"rows of a message: {seen!r}")
+
 # Changes that are agreed to and cannot be written are reported to the person, too.
 project({})
 status, seen, told = typed([message(None, [("write", {"path": "a", "content": "1\n"}), ("write", {"path": "a/b", "content": "2\n"})]), END],

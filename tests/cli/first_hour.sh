@@ -155,8 +155,8 @@ def shown(*arguments, columns=80):
 
 said = "download the model first: 'whit pull microsoft/bitnet-b1.58-2B-4T-gguf'"
 text = shown("-hf", "microsoft/bitnet-b1.58-2B-4T-gguf", columns=60)
-check("a wrapped message", max(map(len, text.split("\n"))) <= 60 and said in text.replace("\n", " ") and
-      text.count("\n") > 1, text)
+check("a wrapped message", max(map(len, text.split("\n"))) <= 60 and said in " ".join(text.split()) and
+      text.count("\n") > 1 and all(row.startswith("  ") for row in text.split("\n")[1:-1]), text)
 text = shown("list")
 rows = [line for line in text.split("\n") if not line.startswith("/")]
 check("list", max(map(len, rows)) <= 80 and "converted" in text, text)
