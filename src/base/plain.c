@@ -256,16 +256,27 @@ static bool expand_tabs(const char *text, size_t n, whit_buf *out)
     return !out->failed;
 }
 
-/* Breaks lines into rows. Each character counts for one column or more, also a combining mark, which some terminals
- * draw beside the letter. */
+unsigned whit_plain_columns(uint32_t code)
+{
+    /* Lists characters that are wide in terminals, but not in Unicode 15: numbers on black squares, which fonts of East
+     * Asia draw so, and trigrams, digrams, hexagrams, tetragrams and counting rods, which are wide in Unicode 16. */
+    static const struct {
+        uint32_t first, last;
+    } wide[] = {{0x2630, 0x2637}, {0x268A, 0x268F}, {0x3248, 0x324F}, {0x4DC0, 0x4DFF}, {0x1D300, 0x1D376}};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide && code >= wide[i].first; i++)
+        if (code <= wide[i].last) return 2;
+    const int drawn = code == WHIT_UTF8_INVALID ? 1 : utf8proc_charwidth((utf8proc_int32_t)code);
+    return drawn > 1 ? (unsigned)drawn : 1;
+}
+
+/* Breaks lines into rows. */
 static bool break_rows(const char *text, size_t n, size_t n_columns, whit_buf *out)
 {
     size_t shown = 0, column = 0;
     if (n_columns < COLUMNS_MIN) n_columns = COLUMNS_MIN;
     for (size_t i = 0, length; i < n; i += length) {
         const uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
-        const int drawn = code == WHIT_UTF8_INVALID ? 1 : utf8proc_charwidth((utf8proc_int32_t)code);
-        const size_t width = drawn > 1 ? (size_t)drawn : 1;
+        const size_t width = whit_plain_columns(code);
         if (code == '\n') {
             column = 0;
             continue;

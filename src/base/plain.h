@@ -63,6 +63,9 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
  * run from right to left and everything else where the text has it: without the marks, a run would also draw the digits
  * and punctuation beside it to its other side. The result is false if memory runs out. */
 bool whit_plain_keep_order(const char *text, size_t n, whit_buf *out);
+/* Returns the maximum number of columns of a character in usual terminals: one or two. A combining mark has one, since
+ * some terminals draw it beside the letter. */
+unsigned whit_plain_columns(uint32_t code);
 #define WHIT_PLAIN_ROW "> " /* begins each further row of a line that is longer than a row of the terminal */
 /* Appends `text` for a terminal, as whit_plain_keep_order() does, and with each tab replaced by blanks up to the next
  * multiple of eight columns: a tab in the terminal's last column moves nothing, so that the words around it would be

@@ -8,8 +8,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <utf8proc.h>
-
 #include "base/clock.h"
 #include "base/items.h"
 #include "base/json.h"
@@ -37,18 +35,12 @@ bool cli_has_colours(int fd)
     return is_screen(fd) && !(plain && *plain);
 }
 
-static unsigned columns_of(uint32_t code)
-{
-    const int drawn = code == WHIT_UTF8_INVALID ? 1 : utf8proc_charwidth((utf8proc_int32_t)code);
-    return drawn > 1 ? (unsigned)drawn : 1;
-}
-
 /* Returns the number of columns of the word at the beginning of a text. */
 static unsigned columns_of_word(const char *text, size_t n)
 {
     unsigned columns = 0;
     for (size_t i = 0, length; i < n && text[i] != ' '; i += length)
-        columns += columns_of(whit_utf8_decode((const uint8_t *)text + i, n - i, &length));
+        columns += whit_plain_columns(whit_utf8_decode((const uint8_t *)text + i, n - i, &length));
     return columns;
 }
 
@@ -72,7 +64,7 @@ static void print_wrapped(const char *line, size_t n, unsigned begun)
             continue;
         }
         const bool begins_word = !i || line[i - 1] == ' ';
-        const unsigned columns = (unsigned)n_blanks + columns_of(code);
+        const unsigned columns = (unsigned)n_blanks + whit_plain_columns(code);
         const unsigned word = begins_word ? (unsigned)n_blanks + columns_of_word(line + i, n - i) : columns;
         const unsigned wanted = word > width - INDENT ? columns : word; /* a longer word is broken */
         if (column + wanted > width && column > INDENT) {
@@ -81,7 +73,7 @@ static void print_wrapped(const char *line, size_t n, unsigned begun)
             n_blanks = 0;
         }
         fprintf(stderr, "%*s%.*s", n_blanks, "", (int)length, line + i);
-        column += (unsigned)n_blanks + columns_of(code);
+        column += (unsigned)n_blanks + whit_plain_columns(code);
         n_blanks = 0;
     }
     fputc('\n', stderr);

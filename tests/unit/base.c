@@ -207,6 +207,8 @@ static void shown_texts_differ(void **state)
         {"+234567890+bcdefgh+c", "+234567890\n> +bcdefgh\n> +c"},
         {"+2\tx+b", "+2      x+\n> b"},
         {"+23456789\xE4\xB8\xADx", "+23456789\n> \xE4\xB8\xADx"}, /* a wide character */
+        {"+23456789\xE4\xB7\x80x", "+23456789\n> \xE4\xB7\x80x"}, /* a hexagram */
+        {"+23456789\xE3\x89\x88x", "+23456789\n> \xE3\x89\x88x"}, /* a number on a square */
         {"+23456789e\xCC\x81+b", "+23456789e\xCC\x81\n> +b"},     /* a mark stays over its letter */
         {"+2345678\xCC\x81"
          "0+b",
