@@ -30,25 +30,35 @@ class Terminal:
         os.close(follower)
         self.banner = self.wait()
 
-    def wait(self, marks=">>> ", seconds=120):
-        """What comes up to the next prompt."""
+    def wait(self, marks=">>> ", within="", seconds=120):
+        """What comes up to the next prompt, and has `within`."""
         text, until = b"", time.time() + seconds
-        while time.time() < until and not text.decode("utf-8", "replace").endswith(marks):
+
+        def is_over():
+            said = text.decode("utf-8", "replace")
+            return said.endswith(marks) and within in said
+        while time.time() < until and not is_over():
             if select.select([self.leader], [], [], 0.1)[0]:
                 try:
                     text += os.read(self.leader, 65536)
                 except OSError:
                     break
-        check("prompt", text.decode("utf-8", "replace").endswith(marks), text)
+        check("prompt", is_over(), text)
         return text
 
-    def say(self, keys, marks=">>> "):
-        time.sleep(0.15)  # the editor shows its prompt just before it takes over the terminal
+    def wait_editor(self):
+        """Waits until the editor, which shows its prompt just before, has taken over the terminal."""
+        until = time.time() + 120
+        while os.environ["EDITOR_BUILT"] == "1" and termios.tcgetattr(self.leader)[3] & termios.ICANON and time.time() < until:
+            time.sleep(0.01)
+
+    def say(self, keys, marks=">>> ", within=""):
+        self.wait_editor()
         os.write(self.leader, keys)
-        return self.wait(marks)
+        return self.wait(marks, within)
 
     def end(self):
-        time.sleep(0.15)
+        self.wait_editor()
         os.write(self.leader, b"/bye\n")
         try:
             status = self.process.wait(timeout=120)
@@ -95,14 +105,14 @@ if os.environ["EDITOR_BUILT"] == "1":
     history = open(os.path.join(os.environ["XDG_STATE_HOME"], "whit", "chat_history")).read().split("\n")
     # Tab completes commands: as far as they agree, then lists them, then with a blank.
     terminal = Terminal("model.ndf", "-n", "4", "--temp", "0", columns=80)
-    listed = terminal.say(b"/show t\t\t", marks="/show t").decode()
+    listed = terminal.say(b"/show t\t\t", marks="/show t", within="/show tokens").decode()
     check("Tab lists", "/show template" in listed and "/show tokens" in listed, listed)
     shown = terminal.say(b"e\t\n").decode()
     check("Tab completes", "bos_token" in shown, shown)
     terminal.end()
     # Ctrl-Z and fg: the shell has given the terminal its own modes meanwhile, and the editor takes it again.
     terminal = Terminal("model.ndf", "-n", "4", "--temp", "0")
-    time.sleep(0.3)
+    terminal.wait_editor()
     raw = termios.tcgetattr(terminal.leader)
     terminal.process.send_signal(signal.SIGSTOP)
     cooked = [*raw[:3], raw[3] | termios.ICANON | termios.ECHO, *raw[4:]]
@@ -115,7 +125,7 @@ if os.environ["EDITOR_BUILT"] == "1":
     terminal.end()
     # Two signals at once end the program on the spot; the terminal is as it was all the same.
     terminal = Terminal("model.ndf", "-n", "4", "--temp", "0")
-    time.sleep(0.3)
+    terminal.wait_editor()
     raw = termios.tcgetattr(terminal.leader)[3]
     for number in signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT:
         terminal.process.send_signal(number)
