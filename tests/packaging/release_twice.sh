@@ -10,6 +10,7 @@ source=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CCACHE_DISABLE=1
+commit=$(git -C "$source" rev-parse HEAD)
 if [ $# = 0 ]; then
     if command -v emcc >/dev/null; then set -- npm; fi
     if command -v aarch64-linux-gnu-gcc >/dev/null && "$source/tools/deps" check arm >/dev/null 2>&1; then
@@ -18,6 +19,7 @@ if [ $# = 0 ]; then
 fi
 for folder in a a-folder-with-a-longer-name; do
     git clone -q --no-hardlinks "$source" "$work/$folder"
+    git -C "$work/$folder" checkout -q "$commit" # a commit may have been made meanwhile
     make -s -C "$work/$folder" "$@" release >"$work/log" 2>&1 || {
         tail -n 20 "$work/log"
         exit 1
