@@ -210,6 +210,8 @@ check(join(again)[0].id !== "c", true, "a conversation that is about to be delet
 check(page.requestMessages([message("q1", "", "user"), message("a2", "q1", "assistant", {error: "e", content: ""}),
   message("q3", "a2", "user", {files: [{name: "f", text: "`````x"}]})]),
   [{id: "q3", role: "user", content: "File f:\n``````\n`````x\n``````\n\nq3"}], "a failed answer, and a file");
+check(page.requestMessages([message("q1", "", "user"), message("a2", "q1", "assistant", {content: "a\0b"})])[1].content, "a\uFFFDb",
+  "a zero byte of a model");
 check(page.isContinuable(message("a1", "", "assistant", {state: "stopped"})) && !page.isContinuable(message("a1", "", "assistant")), true, "continue");
 // Turns of 10 characters each; of 100 tokens 50 may stay.
 const turns = Array.from({length: 10}, (_, i) => ({role: i % 2 ? "assistant" : "user", content: "x".repeat(9)}));

@@ -141,13 +141,14 @@ const isContinuable = m => m.role === "assistant" && !!m.content && (m.state !==
 
 /* ---- what the model reads ------------------------------------------------------------------------ */
 
-/* Returns the text of a message with its files before it, each in a fence that the file does not contain. */
+/* Returns the text of a message with its files before it, each in a fence that the file does not contain. A model may
+ * write a zero byte, which the server does not take back. */
 function contentOf(message) {
   const files = message.files.map(f => {
     const longest = Math.max(2, ...(f.text.match(/`+/g) || []).map(t => t.length)), fence = "`".repeat(longest + 1);
     return `File ${f.name}:\n${fence}\n${f.text}\n${fence}\n\n`;
   });
-  return files.join("") + message.content;
+  return (files.join("") + message.content).replaceAll("\0", "\uFFFD");
 }
 
 /* Returns the messages of a path in the form of a request, each with its id. A failed answer is left out together with
