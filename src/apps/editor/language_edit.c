@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Makes the changes that language servers propose (renaming, formatting and code actions), and shows signatures. */
+#include "base/items.h"
+#include "base/path.h"
 #include "base/phrase.h"
 #include "base/piped.h"
+#include "base/shell.h"
 #include "base/uri.h"
 #include "editor/state.h"
 
@@ -200,26 +203,58 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
 /* Programs that format a text if no server does. They read the project's style files but do not run its code. */
 static const struct formatter {
     const char *language, *program, *options;
+    const char *names_text;  /* option before the text's path, by which the program finds the style; NULL: none */
+    const char *names_style; /* option before the path of the style file itself; NULL: none */
 } formatters[] = {
-    {"c", "clang-format", "--assume-filename=%"},
-    {"cpp", "clang-format", "--assume-filename=%"},
-    {"java", "clang-format", "--assume-filename=%"},
-    {"go", "gofmt", ""},
-    {"rust", "rustfmt", "--emit stdout"},
-    {"python", "black", "-q -"},
-    {"zig", "zig", "fmt --stdin"},
+    {"c", "clang-format", "", "--assume-filename=", NULL},
+    {"cpp", "clang-format", "", "--assume-filename=", NULL},
+    {"java", "clang-format", "", "--assume-filename=", NULL},
+    {"go", "gofmt", "", NULL, NULL},
+    {"rust", "rustfmt", "--emit stdout", NULL, "--config-path "},
+    {"python", "black", "-q -", "--stdin-filename ", NULL},
+    {"zig", "zig", "fmt --stdin", NULL, NULL},
 };
 
-/* Starts a formatter for the current text. `path` is the program's absolute path, so that the shell does not search for
- * it. */
-static void start_formatter(ed *e, const char *path, const char *options)
+/* Finds the style file of rustfmt for a text, in the text's folder or in one above. */
+static bool find_style(const char *text, char path[PATH_MAX])
 {
-    char command[sizeof e->shell.command], expanded[sizeof e->shell.command];
-    if (!ed_vi_expand(e, options, expanded, sizeof expanded)) return;
-    if (snprintf(command, sizeof command, "'%s' %s", path, expanded) >= (int)sizeof command)
-        ed_complain(e, "the command is longer than %zu bytes, the limit", sizeof command - 1);
+    static const char *const names[] = {".rustfmt.toml", "rustfmt.toml"};
+    char folder[PATH_MAX], *slash;
+    if (snprintf(folder, sizeof folder, "%s", text) >= (int)sizeof folder) return false;
+    while ((slash = strrchr(folder, '/'))) {
+        *slash = 0;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (snprintf(path, PATH_MAX, "%s/%s", folder, names[i]) < PATH_MAX && whit_path_exists(path)) return true;
+    }
+    return false;
+}
+
+/* Appends an option and the path that is its value as one or two words. */
+static void append_path(whit_buf *line, const char *option, const char *path)
+{
+    whit_buf_printf(line, " %s", option);
+    whit_shell_quote(line, path);
+}
+
+/* Starts a formatter for the current text. `program` is its absolute path, so that the shell does not search for it. It
+ * runs in the root folder: a program such as `rustfmt` of rustup or a shim of a version manager would take the program
+ * to run from a file of the folder in which it is started, as of a project that a stranger has made. */
+static void start_formatter(ed *e, const char *program, const struct formatter *formatter)
+{
+    const char *text = e->window->doc->buffer->path;
+    const bool has_path = text && whit_path_is_absolute(text);
+    char style[PATH_MAX];
+    whit_buf line = {0};
+    whit_buf_append_str(&line, "cd / && ");
+    whit_shell_quote(&line, program);
+    whit_buf_printf(&line, " %s", formatter->options);
+    if (formatter->names_text && has_path) append_path(&line, formatter->names_text, text);
+    if (formatter->names_style && has_path && find_style(text, style)) append_path(&line, formatter->names_style, style);
+    if (!whit_buf_append(&line, "", 1))
+        ed_complain(e, "not enough memory for a command; close other texts");
     else
-        ed_shell_start(e, ED_SHELL_FORMAT, command, (whit_range){0, whit_text_size(ed_text(e))});
+        ed_shell_start(e, ED_SHELL_FORMAT, whit_chars(&line), (whit_range){0, whit_text_size(ed_text(e))});
+    whit_buf_free(&line);
 }
 
 void ed_format(ed *e)
@@ -234,8 +269,8 @@ void ed_format(ed *e)
     }
     for (size_t i = 0; i < sizeof formatters / sizeof *formatters; i++) {
         if (strcmp(formatters[i].language, whit_syntax_name(doc->syntax)) != 0) continue;
-        if (!whit_find_program(formatters[i].program, path) || strchr(path, '\'')) continue;
-        start_formatter(e, path, formatters[i].options);
+        if (!whit_find_program(formatters[i].program, path)) continue;
+        start_formatter(e, path, &formatters[i]);
         return;
     }
     ed_complain(e, "no language server and no program here formats %s", whit_syntax_name(doc->syntax));
