@@ -249,7 +249,8 @@ static void start_formatter(ed *e, const char *program, const struct formatter *
     whit_shell_quote(&line, program);
     whit_buf_printf(&line, " %s", formatter->options);
     if (formatter->names_text && has_path) append_path(&line, formatter->names_text, text);
-    if (formatter->names_style && has_path && find_style(text, style)) append_path(&line, formatter->names_style, style);
+    if (formatter->names_style && has_path && find_style(text, style))
+        append_path(&line, formatter->names_style, style);
     if (!whit_buf_append(&line, "", 1))
         ed_complain(e, "not enough memory for a command; close other texts");
     else
