@@ -169,12 +169,41 @@ static void other_names_are_hidden(void **state)
     whit_buf_free(&content);
 }
 
+/* A file with secrets has the same keys by each of its hard links, and a repository in a folder of another name has its
+ * settings, which may have passwords. */
+static void secrets_of_other_names_are_hidden(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool is_hidden;
+    } files[] = {{"notes.txt", true}, {"d/plain.txt", false}, {"d/twin.txt", false},   {"d/g/config", true},
+                 {"d/g/a/b", true},   {"HEAD", false},        {"d/tree/config", true}, {"d/f", false}};
+    whit_buf content = {0};
+    whit_project_file file;
+    whit_error error;
+    make_project(".git");
+    char command[600];
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p backend d/g/objects d/g/refs d/g/a d/tree && echo A=" SECRET " > backend/.env &&"
+             "ln backend/.env notes.txt && echo a > d/plain.txt && ln d/plain.txt d/twin.txt &&"
+             "touch HEAD d/g/HEAD d/g/config d/g/a/b d/tree/HEAD d/tree/commondir d/tree/config",
+             project);
+    assert_int_equal(system(command), 0);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        assert_ok(whit_project_read_file(project, files[i].name, &content, &file, &error), error);
+        if (!file.exists || file.is_hidden != files[i].is_hidden) fail_msg("%s", files[i].name);
+    }
+    whit_buf_free(&content);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tools_read_what_was_looked_at),
         cmocka_unit_test(staged_texts_stay_hidden),
         cmocka_unit_test(other_names_are_hidden),
+        cmocka_unit_test(secrets_of_other_names_are_hidden),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

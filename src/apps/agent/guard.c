@@ -272,18 +272,37 @@ static bool has_part(const char *path, bool (*is_one)(const char *part))
     return false;
 }
 
+/* Returns whether a file or folder exists in the folder of the project that is the first n bytes of a path. */
+static bool has_entry(const char *project, const char *path, size_t n, const char *entry)
+{
+    char name[PATH_MAX];
+    const int length = snprintf(name, sizeof name, "%s/%.*s%s", project, (int)n, path, entry);
+    return length > 0 && length < (int)sizeof name && whit_path_exists(name);
+}
+
 /* Returns whether a path names a file HEAD, or lies in a folder, the project's or one below, that contains a file HEAD.
  * Git treats a folder with HEAD, objects and refs as a repository, and runs programs that its `config` names. */
 static bool is_repository_part(const char *project, const char *path)
 {
-    char part[FOLDED_MAX + 1], entry[PATH_MAX];
+    char part[FOLDED_MAX + 1];
     const char *last = strrchr(path, '/');
     last = last ? last + 1 : path;
     fold_part(last, strlen(last), part);
     if (strcmp(part, "head") == 0) return true;
+    for (const char *name = path; name; name = strchr(name, '/'), name += name != NULL)
+        if (has_entry(project, path, (size_t)(name - path), "HEAD")) return true;
+    return false;
+}
+
+bool whit_guard_is_repository(const char *project, const char *path)
+{
     for (const char *name = path; name; name = strchr(name, '/'), name += name != NULL) {
-        int n = snprintf(entry, sizeof entry, "%s/%.*sHEAD", project, (int)(name - path), path);
-        if (n > 0 && n < (int)sizeof entry && whit_path_exists(entry)) return true;
+        const size_t n = (size_t)(name - path);
+        if (!has_entry(project, path, n, "HEAD")) continue;
+        /* a work tree's own folder names the repository that has its objects */
+        if (has_entry(project, path, n, "commondir") ||
+            (has_entry(project, path, n, "objects") && has_entry(project, path, n, "refs")))
+            return true;
     }
     return false;
 }

@@ -19,6 +19,10 @@ bool whit_guard_is_secret(const char *path);
  * or a new "makefile" next to a Makefile. */
 bool whit_guard_is_configuration(const char *project, const char *path);
 
+/* Returns whether a path of the project lies in a repository of git whose folder has another name than .git: one to
+ * which a file .git leads, or a bare one. Its settings may have passwords. */
+bool whit_guard_is_repository(const char *project, const char *path);
+
 /* Adds an endpoint's key to the keys that whit_guard_find_key() finds whatever their form; $WHIT_API_KEY is always one
  * of them. A key of fewer than 8 characters or without a digit is ignored. Returns false if all slots are used, or if
  * memory runs out. */

@@ -2,19 +2,22 @@
 #include "agent/links.h"
 
 #include "agent/guard.h"
+#include "base/clock.h"
 #include "base/items.h"
 #include "code/walk.h"
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 static bool is_link(const char *name)
 {
-    char target[1];
-    return readlink(name, target, sizeof target) > 0;
+    struct stat about;
+    return lstat(name, &about) == 0 && S_ISLNK(about.st_mode);
 }
 
 /* Adds a path of the project to the list if it is a link with such a name. */
@@ -92,6 +95,73 @@ bool whit_links_secret(const char *project, const char *real)
     closedir(entries);
     return found;
 }
+
+/* ---- hard links ------------------------------------------------------------------------------ */
+
+struct file_id {
+    dev_t device;
+    ino_t number;
+};
+
+/* The files of a project with secret names and several hard links, in order. */
+struct secret_files {
+    char project[PATH_MAX];
+    uint64_t end_ns; /* until then the list holds */
+    whit_buf ids;
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct file_id *x = a, *y = b;
+    const int by_number = (x->number > y->number) - (x->number < y->number);
+    return by_number ? by_number : (x->device > y->device) - (x->device < y->device);
+}
+
+static bool add_secret_file(void *user, const char *path)
+{
+    struct secret_files *list = user;
+    char name[PATH_MAX];
+    struct stat about;
+    if (!whit_guard_is_secret(path) || snprintf(name, sizeof name, "%s/%s", list->project, path) >= (int)sizeof name ||
+        lstat(name, &about) != 0 || !S_ISREG(about.st_mode) || about.st_nlink < 2)
+        return true;
+    const struct file_id id = {.device = about.st_dev, .number = about.st_ino};
+    return whit_buf_append(&list->ids, &id, sizeof id);
+}
+
+static void list_secret_files(struct secret_files *list, const char *project)
+{
+    const whit_walk_how how = {.all = true, .is_unruled = true, .skip = skip_folder};
+    const uint64_t begin_ns = whit_now_ns();
+    if (begin_ns < list->end_ns && strcmp(list->project, project) == 0) return;
+    list->ids.size_bytes = 0;
+    snprintf(list->project, sizeof list->project, "%s", project);
+    if (*project && project[1]) (void)whit_walk(project, &how, add_secret_file, list);
+    const size_t n = list->ids.size_bytes / sizeof(struct file_id);
+    if (n) qsort(WHIT_ITEMS(struct file_id, &list->ids), n, sizeof(struct file_id), compare_ids);
+    const uint64_t end_ns = whit_now_ns(), took_ns = end_ns - begin_ns;
+    list->end_ns = end_ns + (took_ns > 100000000u ? 10 * took_ns : 1000000000u);
+}
+
+bool whit_links_secret_name(const char *project, const struct stat *file)
+{
+    /* The list is kept: a project may be a copy of hard links, and is not walked through for each of its files. */
+    static struct secret_files kept;
+    static atomic_flag is_in_use = ATOMIC_FLAG_INIT;
+    struct secret_files other = {.end_ns = 0}; /* for a thread that comes while another one uses the list */
+    const struct file_id id = {.device = file->st_dev, .number = file->st_ino};
+    if (!S_ISREG(file->st_mode) || file->st_nlink < 2) return false;
+    const bool has_kept = !atomic_flag_test_and_set(&is_in_use);
+    struct secret_files *list = has_kept ? &kept : &other;
+    list_secret_files(list, project);
+    const size_t n = list->ids.size_bytes / sizeof id;
+    const bool found = n && bsearch(&id, WHIT_ITEMS(struct file_id, &list->ids), n, sizeof id, compare_ids);
+    whit_buf_free(&other.ids);
+    if (has_kept) atomic_flag_clear(&is_in_use);
+    return found;
+}
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
 
 /* Returns whether an entry of a folder with hooks is a link to a path, also a hard link. */
 static bool has_link_to(const char *folder, const char *real)

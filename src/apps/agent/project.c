@@ -101,7 +101,10 @@ static const char *part_below(const char *project, const char *real)
 bool whit_project_hides(const char *project, const char *path, const char *real, const struct stat *opened)
 {
     const char *below = whit_path_is_below(real, project) ? part_below(project, real) : "";
-    return whit_guard_is_hidden(path, below, real, opened) || whit_links_secret(project, real);
+    struct stat about;
+    const struct stat *file = opened || lstat(real, &about) != 0 ? opened : &about;
+    return whit_guard_is_hidden(path, below, real, opened) || whit_guard_is_repository(project, below) ||
+        whit_links_secret(project, real) || (file && whit_links_secret_name(project, file));
 }
 
 const char *whit_project_follow(const char *project, const char *name, char real[PATH_MAX])
