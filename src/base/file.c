@@ -103,13 +103,13 @@ whit_status whit_read_open_file(int fd, const char *path, size_t limit_bytes, wh
 {
     uint64_t until_ns = 0;
     struct stat info;
-    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
+    const bool is_known = fstat(fd, &info) == 0;
+    if (is_known && S_ISDIR(info.st_mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
     for (;;) {
         if (!whit_buf_reserve(buf, 65536)) return whit_fail_memory(error, path, buf->size_bytes + 65536);
         ssize_t n = read(fd, buf->data + buf->size_bytes, 65536);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) {
+        if (n < 0 && errno == EAGAIN && !(is_known && S_ISREG(info.st_mode))) { /* the kernel's logs look regular */
             if (!until_ns) until_ns = whit_now_ns() + WAIT_NS;
             if (wait_readable(fd, until_ns)) continue;
             return whit_fail(error, WHIT_ERROR_IO, "%s: its writer did not finish within %d s", path,
@@ -132,4 +132,39 @@ whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, 
     whit_status status = whit_read_open_file(fd, path, limit_bytes, buf, error);
     close(fd);
     return status;
+}
+
+/* Opens a regular file, or returns -1. Devices are not even opened, since that has an effect on some. */
+static int open_found_file(const char *path, whit_error *error)
+{
+    struct stat info;
+    bool is_there = stat(path, &info) == 0;
+    const int fd = is_there && S_ISREG(info.st_mode) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (fd >= 0) is_there = fstat(fd, &info) == 0;
+    if (is_there && S_ISREG(info.st_mode) && fd >= 0) return fd;
+    if (is_there && !S_ISREG(info.st_mode))
+        (void)whit_fail(error, WHIT_ERROR_IO, "%s: is not a regular file (it is a folder, device, pipe or socket)",
+                        path);
+    else
+        (void)whit_fail_errno(error, path, "open");
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+whit_status whit_read_found_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
+{
+    const int fd = open_found_file(path, error);
+    if (fd < 0) return WHIT_ERROR_IO;
+    const whit_status status = whit_read_open_file(fd, path, limit_bytes, buf, error);
+    close(fd);
+    return status;
+}
+
+size_t whit_read_found_head(const char *path, void *head, size_t n)
+{
+    whit_error ignored;
+    const int fd = open_found_file(path, &ignored);
+    const ssize_t n_read = fd >= 0 ? read(fd, head, n) : 0;
+    if (fd >= 0) close(fd);
+    return n_read > 0 ? (size_t)n_read : 0;
 }

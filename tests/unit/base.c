@@ -375,6 +375,29 @@ static void pipes_are_waited_for(void **state)
     assert_int_equal(status, 0);
 }
 
+/* A file that was found is not waited for, and nothing is taken from a pipe or a terminal to which it leads. */
+static void found_files_are_regular(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[32], head[8];
+    whit_error error;
+    whit_buf text = {0};
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "keys", 4), 4);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_int_equal(whit_read_found_file(path, 100, &text, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "not a regular file"));
+    assert_int_equal(whit_read_found_head(path, head, sizeof head), 0);
+    assert_int_equal(read(ends[0], head, sizeof head), 4);
+    assert_int_equal(whit_read_found_file("/dev/zero", 100, &text, NULL), WHIT_ERROR_IO);
+    assert_int_equal(whit_read_found_file("/proc/none", 100, &text, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "No such file"));
+    assert_int_equal(text.size_bytes, 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void write_text(const char *folder, const char *name, const char *text)
 {
     char path[256];
@@ -482,6 +505,7 @@ int main(void)
         cmocka_unit_test(quotas_are_read),
         cmocka_unit_test(memory_limits_are_read),
         cmocka_unit_test(pipes_are_waited_for),
+        cmocka_unit_test(found_files_are_regular),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -484,6 +484,15 @@ static void damaged_folders(void **state)
     assert_refused("damaged", "LFS", "model-00002-of-00003.safetensors");
     unlink(shard);
     assert_refused("damaged", "model-00002-of-00003.safetensors", "");
+    /* pipes are not waited for */
+    assert_int_equal(mkfifo(shard, 0600), 0);
+    assert_refused("damaged", "model-00002-of-00003.safetensors", "not a regular file");
+    unlink(in_root("damaged/model.safetensors.index.json"));
+    assert_int_equal(mkfifo(in_root("damaged/model.safetensors"), 0600), 0);
+    assert_refused("damaged", "model.safetensors", "not a regular file");
+    unlink(in_root("damaged/config.json"));
+    assert_int_equal(mkfifo(in_root("damaged/config.json"), 0600), 0);
+    assert_refused("damaged", "config.json", "not a regular file");
     unlink(in_root("damaged/config.json"));
     assert_refused("damaged", "config.json", "");
     assert_int_equal(mkdir(in_root("empty"), 0700), 0);

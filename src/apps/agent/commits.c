@@ -117,7 +117,7 @@ static bool is_own(const struct work *w, const char *root, const char *real)
     whit_buf text = {0};
     if (whit_path_is_below(real, root)) return is_git_folder(root, real);
     bool ok = snprintf(name, sizeof name, "%s/gitdir", real) < (int)sizeof name &&
-        whit_read_file(name, PATH_MAX, &text, NULL) == WHIT_OK && whit_buf_append(&text, "", 1);
+        whit_read_found_file(name, PATH_MAX, &text, NULL) == WHIT_OK && whit_buf_append(&text, "", 1);
     if (ok) {
         char *line = WHIT_ITEMS(char, &text);
         line[strcspn(line, "\r\n")] = 0;

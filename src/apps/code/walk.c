@@ -80,7 +80,7 @@ static void read_rules(struct walk *walk, const char *base, int depth)
         return;
     }
     snprintf(path, sizeof path, "%s/%s.gitignore", walk->how->rules ? walk->how->rules : walk->folder, base);
-    if (access(path, R_OK) == 0 && whit_read_file(path, IGNORE_MAX, &text, NULL) == WHIT_OK && text.size_bytes)
+    if (access(path, R_OK) == 0 && whit_read_found_file(path, IGNORE_MAX, &text, NULL) == WHIT_OK && text.size_bytes)
         add_rules(walk, base, depth, whit_chars(&text), text.size_bytes);
     whit_buf_free(&text);
 }

@@ -308,7 +308,7 @@ void whit_editorconfig_read(const char *path, whit_editorconfig *config)
         whit_editorconfig ignored = {0};
         snprintf(name, sizeof name, "%.*s.editorconfig", (int)length, path);
         bool is_root = false;
-        if (whit_read_file(name, FILE_BYTES, &files[n], &error) == WHIT_OK) {
+        if (whit_read_found_file(name, FILE_BYTES, &files[n], &error) == WHIT_OK) {
             ends[n] = length;
             is_root = whit_editorconfig_apply(whit_chars(&files[n]), files[n].size_bytes, "", &ignored);
             n++;

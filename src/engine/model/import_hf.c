@@ -35,7 +35,7 @@ static whit_status add_template_file(whit_source *source, const char *name, size
                                      whit_error *error)
 {
     whit_buf text = {.allocator = source->allocator};
-    whit_status status = whit_read_file(path, MAX_TEMPLATE_BYTES, &text, error);
+    whit_status status = whit_read_found_file(path, MAX_TEMPLATE_BYTES, &text, error);
     if (status == WHIT_OK)
         status = whit_source_add_template(source, name, name_bytes, whit_chars(&text), text.size_bytes, error);
     whit_buf_free(&text);

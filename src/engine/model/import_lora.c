@@ -360,7 +360,7 @@ static whit_status open_files(struct importer *im, const char *folder)
     if (!join_path(&im->config_path, folder, "adapter_config.json") ||
         !join_path(&im->weights_path, folder, "adapter_model.safetensors"))
         return whit_fail_memory(im->error, "a file name", strlen(folder));
-    WHIT_TRY(whit_read_file(config_name(im), MAX_CONFIG_BYTES, &im->text, im->error));
+    WHIT_TRY(whit_read_found_file(config_name(im), MAX_CONFIG_BYTES, &im->text, im->error));
     if (whit_is_lfs_pointer(im->text.data, im->text.size_bytes))
         return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, config_name(im));
     WHIT_TRY(whit_json_parse(config_name(im), whit_chars(&im->text), im->text.size_bytes, im->allocator, &im->config,

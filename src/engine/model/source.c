@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/source.h"
 #include "base/items.h"
+#include "base/file.h"
 #include "base/path.h"
 
 #include "model/draft_block.h"
@@ -254,10 +255,7 @@ static bool has_suffix(const char *path, const char *suffix)
 static bool looks_like_ndf(const char *path)
 {
     char head[64];
-    FILE *file = fopen(path, "rb");
-    size_t n = file ? fread(head, 1, sizeof head, file) : 0;
-    if (file) fclose(file);
-    return whit_ndf_has_magic(head, n);
+    return whit_ndf_has_magic(head, whit_read_found_head(path, head, sizeof head));
 }
 
 /* Opens the folder that contains a weights file as the model, because the file alone lacks the configuration. */

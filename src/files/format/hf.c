@@ -35,7 +35,7 @@ static void free_text(const whit_allocator *allocator, char *text)
 static whit_status parse_document(const whit_hf *hf, whit_hf_document *document, whit_error *error)
 {
     document->text.allocator = hf->allocator;
-    WHIT_TRY(whit_read_file(document->path, MAX_DOCUMENT_BYTES, &document->text, error));
+    WHIT_TRY(whit_read_found_file(document->path, MAX_DOCUMENT_BYTES, &document->text, error));
     if (whit_is_lfs_pointer(document->text.data, document->text.size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, document->path);
     WHIT_TRY(whit_json_parse(document->path, whit_chars(&document->text), document->text.size_bytes, hf->allocator,
@@ -88,14 +88,12 @@ static whit_status find_file(const whit_hf *hf, const char *name, char **path, w
 {
     char *candidate = join_path(hf->allocator, hf->folder, name);
     if (!candidate) return whit_fail_memory(error, "a file name", strlen(name));
-    FILE *file = fopen(candidate, "rb");
-    if (!file) {
+    if (!whit_path_exists(candidate)) {
         free_text(hf->allocator, candidate);
         return WHIT_OK;
     }
     char head[64];
-    size_t n = fread(head, 1, sizeof head, file);
-    fclose(file);
+    const size_t n = whit_read_found_head(candidate, head, sizeof head);
     if (whit_is_lfs_pointer(head, n)) {
         whit_status status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, candidate);
         free_text(hf->allocator, candidate);

@@ -291,7 +291,7 @@ static whit_status read_shard(whit_safetensors *set, const char *index_path, con
 
 static whit_status read_index(whit_safetensors *set, const char *path, whit_buf *entries, whit_error *error)
 {
-    WHIT_TRY(whit_read_file(path, MAX_HEADER_BYTES, &set->index_text, error));
+    WHIT_TRY(whit_read_found_file(path, MAX_HEADER_BYTES, &set->index_text, error));
     if (whit_is_lfs_pointer(set->index_text.data, set->index_text.size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, path);
     WHIT_TRY(whit_json_parse(path, whit_chars(&set->index_text), set->index_text.size_bytes, set->allocator,
