@@ -88,8 +88,8 @@ void whit_writer_clean(const char *folder, const char *name);
 /* Appends a whole small file to `buf`, whose size may become at most limit_bytes. Waits for a pipe's data at most ten
  * seconds in total. */
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
-/* Reads like whit_read_file() a file that no person has named, but that was found in a folder, perhaps a stranger's. Any
- * other than a regular file is an error: a link to a terminal would wait for its keys, and take them. */
+/* Reads like whit_read_file() a file that no person has named, but that was found in a folder, perhaps a stranger's.
+ * Any other than a regular file is an error: a link to a terminal would wait for its keys, and take them. */
 whit_status whit_read_found_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
 /* Reads at most n bytes of the beginning of such a file. Returns how many; 0 on failure. */
 size_t whit_read_found_head(const char *path, void *head, size_t n);
