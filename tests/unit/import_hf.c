@@ -473,6 +473,10 @@ static void damaged_folders(void **state)
     whit_error error;
     folder_model model = reduced("1bitllm-3b"); /* a model with three shards */
     write_folder(&model, "damaged");
+    unlink(in_root("damaged/tokenizer.json"));
+    assert_int_equal(mkfifo(in_root("damaged/tokenizer.json"), 0600), 0); /* a pipe is not waited for */
+    assert_refused("damaged", "tokenizer.json", "not a regular file");
+    unlink(in_root("damaged/tokenizer.json"));
     edit("damaged/model.safetensors.index.json", "model-00002-of-00003", "model-00009-of-00003");
     assert_refused("damaged", "model-00009-of-00003.safetensors", "");
     edit("damaged/model.safetensors.index.json", "model-00009-of-00003", "model-00002-of-00003");
