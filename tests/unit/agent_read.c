@@ -177,16 +177,21 @@ static void secrets_of_other_names_are_hidden(void **state)
     static const struct {
         const char *name;
         bool is_hidden;
-    } files[] = {{"notes.txt", true}, {"d/plain.txt", false}, {"d/twin.txt", false},   {"d/g/config", true},
-                 {"d/g/a/b", true},   {"HEAD", false},        {"d/tree/config", true}, {"d/f", false}};
+    } files[] = {{"notes.txt", true},   {"d/app.txt", true},     {"d/plain.txt", false},
+                 {"d/twin.txt", false}, {"d/g/config", true},    {"d/g/a/b", true},
+                 {"HEAD", false},       {"d/tree/config", true}, {"d/f", false}};
     whit_buf content = {0};
     whit_project_file file;
     whit_error error;
     make_project(".git");
-    char command[600];
+    /* the links of the other tests' folder may still be known */
+    snprintf(project, sizeof project, "%s", in_folder("q"));
+    assert_int_equal(rename(in_folder("p"), project), 0);
+    char command[1000];
     snprintf(command, sizeof command,
              "cd %s && mkdir -p backend d/g/objects d/g/refs d/g/a d/tree && echo A=" SECRET " > backend/.env &&"
-             "ln backend/.env notes.txt && echo a > d/plain.txt && ln d/plain.txt d/twin.txt &&"
+             "ln backend/.env notes.txt && echo B=" SECRET
+             " > d/app.txt && ln -s ../d/app.txt backend/b.env && echo a > d/plain.txt && ln d/plain.txt d/twin.txt &&"
              "touch HEAD d/g/HEAD d/g/config d/g/a/b d/tree/HEAD d/tree/commondir d/tree/config",
              project);
     assert_int_equal(system(command), 0);

@@ -96,14 +96,14 @@ bool whit_links_secret(const char *project, const char *real)
     return found;
 }
 
-/* ---- hard links ------------------------------------------------------------------------------ */
+/* ---- files of several names ------------------------------------------------------------------ */
 
 struct file_id {
     dev_t device;
     ino_t number;
 };
 
-/* The files of a project with secret names and several hard links, in order. */
+/* The files of a project that have secret names and others, by links of both kinds, in order. */
 struct secret_files {
     char project[PATH_MAX];
     uint64_t end_ns; /* until then the list holds */
@@ -123,7 +123,7 @@ static bool add_secret_file(void *user, const char *path)
     char name[PATH_MAX];
     struct stat about;
     if (!whit_guard_is_secret(path) || snprintf(name, sizeof name, "%s/%s", list->project, path) >= (int)sizeof name ||
-        lstat(name, &about) != 0 || !S_ISREG(about.st_mode) || about.st_nlink < 2)
+        stat(name, &about) != 0 || !S_ISREG(about.st_mode) || (about.st_nlink < 2 && !is_link(name)))
         return true;
     const struct file_id id = {.device = about.st_dev, .number = about.st_ino};
     return whit_buf_append(&list->ids, &id, sizeof id);
@@ -145,12 +145,12 @@ static void list_secret_files(struct secret_files *list, const char *project)
 
 bool whit_links_secret_name(const char *project, const struct stat *file)
 {
-    /* The list is kept: a project may be a copy of hard links, and is not walked through for each of its files. */
+    /* The list is kept: the project is not walked through for each of its files. */
     static struct secret_files kept;
     static atomic_flag is_in_use = ATOMIC_FLAG_INIT;
     struct secret_files other = {.end_ns = 0}; /* for a thread that comes while another one uses the list */
     const struct file_id id = {.device = file->st_dev, .number = file->st_ino};
-    if (!S_ISREG(file->st_mode) || file->st_nlink < 2) return false;
+    if (!S_ISREG(file->st_mode)) return false;
     const bool has_kept = !atomic_flag_test_and_set(&is_in_use);
     struct secret_files *list = has_kept ? &kept : &other;
     list_secret_files(list, project);

@@ -29,9 +29,9 @@ void whit_links_free(whit_links *links);
 bool whit_links_hook(const char *project, const char *real);
 /* Returns whether a link in the project's folder itself has a secret name and leads to such a path. */
 bool whit_links_secret(const char *project, const char *real);
-/* Returns whether a file of the project has a hard link with a secret name, anywhere in the project but in the folders
- * that whit_links_list() leaves out. The list of these names may be a second old, or ten times as old as a walk through
- * the project takes. */
+/* Returns whether a link or hard link of the project to a file has a secret name, anywhere but in the folders that
+ * whit_links_list() leaves out. The list of these names may be a second old, or ten times as old as a walk through the
+ * project takes. */
 struct stat;
 bool whit_links_secret_name(const char *project, const struct stat *file);
 
