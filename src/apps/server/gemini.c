@@ -165,7 +165,6 @@ void whit_gemini_count(whit_call *call)
     const json_t *within = whit_gemini_get(call->body, "generateContentRequest");
     bool shows_thoughts;
     size_t n;
-    if (!whit_route_is_model(call, json_object_get(within, "model"))) return;
     json_t *chat = whit_gemini_read(within ? within : call->body, &shows_thoughts, call->reply);
     if (chat && whit_ask_count(call->api, chat, &n, call->reply))
         whit_api_reply(call->reply,
@@ -213,7 +212,7 @@ static void embed_requests(whit_call *call, const json_t *requests, whit_vectors
         const json_t *request = json_array_get(requests, i);
         json_t *wanted = whit_gemini_get(request, "outputDimensionality"),
                *text = text_to_embed(request, i, call->reply);
-        ok = text && whit_route_is_model(call, json_object_get(request, "model")) &&
+        ok = text &&
             (wanted == first || json_equal(wanted, first) ||
              whit_field_refuse(call->reply, "outputDimensionality",
                                "outputDimensionality: expected the same number in all requests"));

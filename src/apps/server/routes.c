@@ -167,19 +167,9 @@ static void refuse_route(const whit_site *site, const struct match *found, const
 
 /* ---- serving a request --------------------------------------------------------------------------- */
 
-bool whit_route_is_model(const whit_call *call, const json_t *name)
-{
-    static const char prefix[] = "models/";
-    const char *text = json_string_value(name);
-    if (!name || json_is_null(name)) return true;
-    if (text && !strncmp(text, prefix, sizeof prefix - 1)) text += sizeof prefix - 1;
-    if (text && strlen(text) == call->n_rest && !memcmp(text, call->rest, call->n_rest)) return true;
-    return whit_field_refuse(call->reply, "model", "expected the name of the model in the path");
-}
-
-/* Returns the model that the request names in its path or body or, if it has no body, in its query. The body gets the
- * name as its member "model", where handlers look for the name of an adapter. Fills in the reply and returns NULL on
- * failure. */
+/* Returns the model that the request names in its path or body or, if it has no body, in its query; a name in the path
+ * goes before one in the body, which proxies that rename models leave as it was. The body gets the name as its member
+ * "model", where handlers look for the name of an adapter. Fills in the reply and returns NULL on failure. */
 static whit_api *choose_model(const whit_call *call, json_t *body)
 {
     const json_t *model = json_object_get(body, "model"), *name = json_object_get(body, "name");
@@ -190,7 +180,6 @@ static whit_api *choose_model(const whit_call *call, json_t *body)
         return NULL;
     }
     const bool is_in_path = call->route->flags & WHIT_ROUTE_NAMED;
-    if (is_in_path && !whit_route_is_model(call, given)) return NULL;
     json_t *named = NULL;
     if (is_in_path)
         named = json_stringn(call->rest, call->n_rest);

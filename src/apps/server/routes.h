@@ -57,10 +57,6 @@ struct whit_call {
     whit_web_reply *reply;
 };
 
-/* Returns whether `name`, a member of a request whose path names the model (WHIT_ROUTE_NAMED), is absent or names the
- * same model. Otherwise refuses the request, because the model of the path would answer it. */
-bool whit_route_is_model(const whit_call *call, const json_t *name);
-
 /* All rows, in the order in which paths are compared with them. */
 extern const whit_route whit_routes[];
 extern const size_t whit_n_routes;
