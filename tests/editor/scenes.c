@@ -17,6 +17,7 @@
  *     kill                   with SIGKILL
  *     signal NUMBER          another signal
  *     pause MILLISECONDS     nothing is typed for this time
+ *     until FILE             nothing is typed until there is a file of this name in the scene's folder
  *     screen                 the following lines must be shown; blanks at their ends are omitted
  *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain, ink=RRGGBB, paper=RRGGBB
  *     saved NAME             the following lines must be the file's content; the editor may still run
@@ -491,6 +492,15 @@ static void run_shell(const char *command)
     if (system(command)) complain("the command failed", command, "");
 }
 
+static void wait_file(const char *name)
+{
+    for (uint64_t begin = whit_now_ns(); access(name, F_OK) != 0; pump(20))
+        if (whit_now_ns() - begin > PATIENCE_NS) {
+            complain("a file is not made", name, "");
+            return;
+        }
+}
+
 static void wait_end(int status)
 {
     for (uint64_t begin = whit_now_ns(); !scene.ended && whit_now_ns() - begin < PATIENCE_NS;) pump(20);
@@ -674,6 +684,8 @@ int main(int argc, char **argv)
         } else if (begins(line, "pause", &rest)) {
             uint64_t until = whit_now_ns() + strtoull(rest, NULL, 10) * 1000000u;
             while (whit_now_ns() < until) pump(20);
+        } else if (begins(line, "until", &rest)) {
+            wait_file(rest);
         } else if (begins(line, "shell", &rest)) {
             run_shell(rest);
         } else if (begins(line, "kill", &rest)) {

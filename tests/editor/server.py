@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A language server for the editor's tests: complains of the word "bad", completes, renames. What it is
 told to do wrong is its argument: end (at once), garbage, late (answers after what was typed since), afterwards
-(changes a text after the action is over), waits (answers a renaming once there is a file "go"), leaves (after it has
-offered actions), elsewhere (offers actions that change another file), stale (reads the files at its start only)."""
+(changes a text after the action is over), waits (makes a file "asked" when it is asked to rename, and answers once
+there is a file "go"), leaves (after it has offered actions), elsewhere (offers actions that change another file; it
+waits in the same way), stale (reads the files at its start only, then makes "asked")."""
 import json
 import os
 import re
@@ -15,6 +16,8 @@ import urllib.parse
 how = sys.argv[1] if len(sys.argv) > 1 else ""
 texts = {}
 stale = open("b c.py").read() if how == "stale" else None
+if stale is not None:
+    open("asked", "w").close()
 
 
 def send(message):
@@ -58,6 +61,7 @@ def shout(target):
 
 
 def send_later(*messages):
+    open("asked", "w").close()
     while not os.path.exists("go"):
         time.sleep(0.01)
     for message in messages:
