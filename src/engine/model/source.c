@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/source.h"
-#include "base/items.h"
 #include "base/file.h"
+#include "base/items.h"
 #include "base/path.h"
 
 #include "model/draft_block.h"
