@@ -93,7 +93,7 @@ def test_budget():
     status = 200
     while status == 200 and time.time() < deadline:  # until what they sent has arrived
         connection = client.http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        connection.request("POST", "/v1/completions", json.dumps({**small, "x": "y" * (6 << 20)}))
+        connection.request("POST", "/v1/completions", json.dumps({**small, "x": "y" * (3 << 20)}))
         reply = connection.getresponse()
         status, retry, text = reply.status, reply.headers["Retry-After"], reply.read()
         connection.close()
