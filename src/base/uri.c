@@ -8,26 +8,33 @@
 #include <string.h>
 #include <strings.h>
 
+bool whit_uri_decode(const char *text, size_t n, bool is_strict, char *decoded, size_t room)
+{
+    size_t n_decoded = 0;
+    for (size_t i = 0; i < n; i++) {
+        int byte = (uint8_t)text[i];
+        if (byte == '%') {
+            const int high = n - i > 2 ? whit_hex_digit((uint8_t)text[i + 1]) : -1;
+            const int low = high < 0 ? -1 : whit_hex_digit((uint8_t)text[i + 2]);
+            if (low < 0 && is_strict) return false;
+            if (low >= 0) {
+                byte = high << 4 | low;
+                i += 2;
+            }
+        }
+        if (!byte || n_decoded + 1 >= room) return false;
+        decoded[n_decoded++] = (char)byte;
+    }
+    decoded[n_decoded] = 0;
+    return true;
+}
+
 bool whit_uri_to_path(const char *uri, char *path, size_t path_bytes)
 {
-    size_t n = 0;
     if (strncasecmp(uri, "file://", 7)) return false;
     uri += 7;
     if (!strncasecmp(uri, "localhost/", 10)) uri += 9;
-    if (*uri != '/') return false;
-    for (; *uri; uri++) {
-        int byte = (uint8_t)*uri;
-        if (byte == '%') {
-            int high = whit_hex_digit((uint8_t)uri[1]), low = high < 0 ? -1 : whit_hex_digit((uint8_t)uri[2]);
-            if (low < 0) return false;
-            byte = high << 4 | low;
-            uri += 2;
-        }
-        if (!byte || n + 1 >= path_bytes) return false;
-        path[n++] = (char)byte;
-    }
-    path[n] = 0;
-    return true;
+    return *uri == '/' && whit_uri_decode(uri, strlen(uri), true, path, path_bytes);
 }
 
 bool whit_uri_of_path(const char *path, char *uri, size_t uri_bytes)

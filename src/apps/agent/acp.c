@@ -26,6 +26,7 @@
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/system.h"
+#include "base/uri.h"
 
 #define QUEUE_MAX         256 /* maximum number of queued messages before further requests are refused */
 #define SERVER_NAME_BYTES 33
@@ -537,29 +538,12 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
 
 static const char file_scheme[] = "file://";
 
-/* Decodes n bytes of a URI (%20). Returns false if the result is longer than a path or has a zero byte. */
-static bool decode_part(const char *text, size_t n, char part[PATH_MAX])
-{
-    size_t n_part = 0;
-    for (size_t at = 0; at < n; at++) {
-        unsigned code = (uint8_t)text[at];
-        if (n_part + 1 >= PATH_MAX) return false;
-        if (n - at > 2 && text[at] == '%' && strspn(text + at + 1, "0123456789abcdefABCDEF") >= 2 &&
-            sscanf(text + at, "%%%2x", &code) == 1)
-            at += 2;
-        if (!code) return false;
-        part[n_part++] = (char)code;
-    }
-    part[n_part] = 0;
-    return true;
-}
-
 /* Returns whether a part of a URI names a file that the tools would not read: an absolute path, also after the name of
  * a host, or a path relative to the folder. */
 static bool is_secret_part(const char *folder, const char *text, size_t n)
 {
     char part[PATH_MAX], full[2 * PATH_MAX];
-    if (!decode_part(text, n, part)) return true;
+    if (!whit_uri_decode(text, n, false, part, sizeof part)) return true;
     const char *absolute = strchr(part, '/');
     const bool is_relative = *part && absolute != part;
     if (whit_guard_is_secret(part) || (absolute && absolute[1] && whit_light_secret_file(absolute))) return true;
