@@ -4,6 +4,7 @@
 #include "agent/guard.h"
 #include "base/clock.h"
 #include "base/items.h"
+#include "base/path.h"
 #include "code/walk.h"
 
 #include <dirent.h>
@@ -123,7 +124,7 @@ static bool add_secret_file(void *user, const char *path)
     char name[PATH_MAX];
     struct stat about;
     if (!whit_guard_is_secret(path) || snprintf(name, sizeof name, "%s/%s", list->project, path) >= (int)sizeof name ||
-        stat(name, &about) != 0 || !S_ISREG(about.st_mode) || (about.st_nlink < 2 && !is_link(name)))
+        !whit_path_is_linked(name) || stat(name, &about) != 0 || !S_ISREG(about.st_mode))
         return true;
     const struct file_id id = {.device = about.st_dev, .number = about.st_ino};
     return whit_buf_append(&list->ids, &id, sizeof id);
