@@ -8,6 +8,7 @@
 
 #include "base/items.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 /* ---- integers beyond 63 bits --------------------------------------------------------------------- */
 
@@ -138,32 +139,18 @@ json_t *whit_json_read(const char *text, size_t n, json_error_t *reason)
     return value;
 }
 
-/* Returns the number of bytes of a character at `text` that Python's str.splitlines() takes for the end of a line and
- * JSON does not escape, and sets *code; 0: another character. */
-static size_t line_end(const uint8_t *text, size_t n, unsigned *code)
-{
-    if (n >= 2 && text[0] == 0xC2 && text[1] == 0x85) {
-        *code = 0x85;
-        return 2;
-    }
-    if (n < 3 || text[0] != 0xE2 || text[1] != 0x80 || (text[2] & 0xFE) != 0xA8) return 0;
-    *code = 0x2000u | (text[2] & 0x3Fu);
-    return 3;
-}
-
 void whit_json_keep_lines(whit_buf *lines)
 {
     const uint8_t *text = (const uint8_t *)whit_chars(lines);
     const size_t n = lines->size_bytes;
     whit_buf out = {0};
-    size_t from = 0, n_end;
-    unsigned code;
-    for (size_t at = 0; at < n; at += n_end ? n_end : 1) {
-        n_end = line_end(text + at, n - at, &code);
-        if (!n_end) continue;
+    size_t from = 0;
+    for (size_t at = 0, length; at < n; at += length) {
+        const uint32_t code = whit_utf8_decode(text + at, n - at, &length);
+        if (code != 0x85 && code != 0x2028 && code != 0x2029) continue;
         whit_buf_append(&out, text + from, at - from);
         whit_buf_printf(&out, "\\u%04x", code);
-        from = at + n_end;
+        from = at + length;
     }
     if (!from) return;
     whit_buf_append(&out, text + from, n - from);
