@@ -30,17 +30,19 @@ typedef struct loopback_rank {
     uint32_t rank;
 } loopback_rank;
 
-/* Waits until all ranks have reached this call. Returns false if the transport is cut. */
+/* Waits until all ranks have reached this call. Returns false if the transport is cut before. A rank that has returned
+ * may cut the transport before the others wake: their calls were complete too, and return true. */
 static inline bool loopback_meet(loopback *all)
 {
     const uint64_t round = all->round;
+    if (all->is_cut) return false;
     if (++all->n_in == all->n_ranks) {
         all->n_in = 0;
         all->round++;
         pthread_cond_broadcast(&all->changed);
     }
     while (all->round == round && !all->is_cut) pthread_cond_wait(&all->changed, &all->lock);
-    return !all->is_cut;
+    return all->round != round;
 }
 
 static inline bool loopback_gather(void *user, void *data, const size_t *offsets, bool to_first)
@@ -49,7 +51,7 @@ static inline bool loopback_gather(void *user, void *data, const size_t *offsets
     loopback *all = own->all;
     pthread_mutex_lock(&all->lock);
     all->posts[own->rank].data = data;
-    bool ok = loopback_meet(all) && !all->fails_gathers;
+    bool ok = loopback_meet(all) && !all->is_cut && !all->fails_gathers; /* after a cut the data of others are gone */
     for (uint32_t r = 0; ok && r < all->n_ranks; r++) {
         const size_t n = offsets[r + 1] - offsets[r];
         if (r == own->rank || !n || (to_first && own->rank)) continue;
@@ -68,7 +70,7 @@ static inline bool loopback_broadcast(void *user, void *data, size_t n_bytes)
     loopback *all = own->all;
     pthread_mutex_lock(&all->lock);
     all->posts[own->rank].data = data;
-    bool ok = loopback_meet(all);
+    bool ok = loopback_meet(all) && !all->is_cut;
     if (ok && own->rank) {
         memcpy(data, all->posts[0].data, n_bytes);
         all->n_messages++;
@@ -88,7 +90,7 @@ static inline bool loopback_send(void *user, uint32_t to, const void *data, size
     all->posts[own->rank].sent_bytes[to] = n_bytes;
     pthread_cond_broadcast(&all->changed);
     while (all->posts[own->rank].sent[to] && !all->is_cut) pthread_cond_wait(&all->changed, &all->lock);
-    const bool ok = !all->is_cut;
+    const bool ok = !all->posts[own->rank].sent[to]; /* also if the receiver has cut the transport since */
     pthread_mutex_unlock(&all->lock);
     return ok;
 }
