@@ -392,7 +392,8 @@ a.end()
 # Servers that an editor names are started, with their environment, and each call is asked about; more requests than are
 # kept are refused, each of them.
 project()
-a = Editor([message(None, [("mcp__ed-1__add", {"a": 1})]), message("end"), *[message("x")] * 300])
+a = Editor([message(None, [("mcp__ed-1__add", {"a": 1})]), message("end"), message(None, [("mcp__ed-1__add", {"a": 1, "b": ["\u05d0", 10, 20, "\u05d1"]})]),
+            *[message("x")] * 300])
 named = {"name": "ed 1", "command": sys.executable, "args": [os.path.abspath("server.py"), "good"], "env": [{"name": "WHIT_ED", "value": "1"}]}
 a.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[{"type": "http", "name": "x", "url": "http://x"}])
 wanted("mcpServers[0]" in a.answer()["error"]["message"], "a server that is not on stdio")
@@ -401,6 +402,9 @@ session = a.answer()["result"]["sessionId"]
 a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
 a.answer()
 wanted("sum 2" in json.dumps(a.endpoint.requests[-1]) and "mcp__ed-1__add" in a.asked[0]["toolCall"]["title"], f"an editor's server: {a.asked}")
+# Letters from right to left do not turn the arguments beside them round.
+a.task(session, "Add more.")
+wanted(a.asked[1]["toolCall"]["title"].endswith('{"a":1,"b":["\u200e\u05d0\u200e",10,20,"\u05d1\u200e"]}'), f"the order of arguments: {ascii(a.asked[1:])}")
 # Two servers whose names become one are kept apart, also if they are cut; one name twice is refused.
 project()
 b = Editor([message(None, [("mcp__a-b-2__add", {"a": 1})]), message("end")])

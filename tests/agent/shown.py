@@ -178,6 +178,14 @@ wanted(editor.asked[0]["toolCall"]["content"][0]["newText"] == ordered and read(
 editor.end()
 status, seen, told = typed([write("\u05d0 1.env", "x\n"), END], [("[y/N", "n\n")])
 wanted("\u200e\u05d0\u200e 1.env: it may contain keys" in seen, f"a name in a question: {ascii(seen)}")
+editor = Editor(WHIT, environment(), [write("\u05d0 1.env", "x\n"), END])
+editor.task(editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"], "x")
+call = editor.asked[0]["toolCall"]
+wanted("\u200e\u05d0\u200e 1.env: it may contain keys" in call["title"], f"a name in a question of an editor: {ascii(call)}")
+wanted(call["content"][0]["path"].endswith("\u200e\u05d0\u200e 1.env"), f"the name of a change in an editor: {ascii(call)}")
+shown = [u for u in editor.updates if u["sessionUpdate"] == "tool_call" and u["kind"] == "edit"][0]
+wanted(shown["title"] == "\u200e\u05d0\u200e 1.env" and shown["locations"] == [{"path": os.path.abspath("p/\u05d0 1.env")}], f"{ascii(shown)}")
+editor.end()
 
 # A terminal that another program has left without the wrapping of lines, with concealed text, or with a region of
 # few lines that scrolls, shows all of both.

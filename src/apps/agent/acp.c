@@ -175,12 +175,40 @@ static void acp_text(void *user, const char *text, size_t n)
     send_text(a, "agent_message_chunk", &a->text, text, n);
 }
 
-/* Returns a line for display, in which control and hidden characters are replaced by visible marks such as <U+202E>.
- * NULL means that memory ran out. */
-static json_t *line_of(const char *text)
+/* Returns a text in the form for display as JSON, with marks that keep the order of its characters. NULL means that
+ * memory ran out. */
+static json_t *in_order(const char *text, size_t n)
+{
+    whit_buf ordered = {0};
+    json_t *value = NULL;
+    if (whit_plain_keep_order(text, n, &ordered))
+        value = json_stringn(ordered.size_bytes ? whit_chars(&ordered) : "", ordered.size_bytes);
+    whit_buf_free(&ordered);
+    return value;
+}
+
+/* Returns a text for display, such as one side of a change: characters that an editor would not show, or that JSON
+ * cannot represent, are replaced by visible marks such as <U+202E>. NULL means that memory ran out. */
+static json_t *text_of(const char *text, size_t n, whit_plain_kept kept)
 {
     whit_buf shown = {0};
-    bool ok = whit_plain_show(text, strlen(text), WHIT_PLAIN_NAME, &shown) && whit_buf_append(&shown, "", 1);
+    json_t *value = NULL;
+    if (whit_plain_show(text, n, kept, &shown))
+        value = in_order(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes);
+    whit_buf_free(&shown);
+    return value;
+}
+
+static json_t *line_of(const char *text)
+{
+    return text_of(text, strlen(text), WHIT_PLAIN_NAME);
+}
+
+/* Returns a path by which the editor finds the file: without marks of order, which are no part of its name. */
+static json_t *place_of(const char *path)
+{
+    whit_buf shown = {0};
+    const bool ok = whit_plain_show(path, strlen(path), WHIT_PLAIN_NAME, &shown) && whit_buf_append(&shown, "", 1);
     json_t *value = ok ? json_string(whit_chars(&shown)) : NULL;
     whit_buf_free(&shown);
     return value;
@@ -216,35 +244,21 @@ static whit_plain_kept kept_ends(const whit_change *c)
     return stays ? WHIT_PLAIN_ENDS : WHIT_PLAIN_LINES;
 }
 
-/* Returns one side of a change for display: characters that an editor would not show, or that JSON cannot represent,
- * are replaced by visible marks. NULL means that memory ran out. */
-static json_t *text_of(const char *text, size_t n, whit_plain_kept kept)
-{
-    whit_buf shown = {0};
-    whit_buf ordered = {0};
-    bool ok = whit_plain_show(text, n, kept, &shown) &&
-        whit_plain_keep_order(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes, &ordered);
-    json_t *value = NULL;
-    if (ok) value = json_stringn(ordered.size_bytes ? whit_chars(&ordered) : "", ordered.size_bytes);
-    whit_buf_free(&shown);
-    whit_buf_free(&ordered);
-    return value;
-}
-
 static whit_status acp_show(void *user, const whit_change *change, whit_error *error)
 {
     struct acp *a = user;
     char full[PATH_MAX * 2], id[32];
     snprintf(id, sizeof id, "edit-%llu", (unsigned long long)++a->n_calls);
     snprintf(full, sizeof full, "%s/%s", a->folder, change->path);
-    json_t *path = line_of(full), *title = line_of(change->path);
+    json_t *title = line_of(change->path);
     const whit_plain_kept kept = kept_ends(change);
     json_t *before = change->was ? text_of(change->before, change->before_bytes, kept) : json_null();
     json_t *after = text_of(change->after, change->is ? change->after_bytes : 0, kept);
-    json_t *diff = json_pack("{s:s, s:O, s:o, s:o}", "type", "diff", "path", path, "oldText", before, "newText", after);
+    json_t *diff =
+        json_pack("{s:s, s:o, s:o, s:o}", "type", "diff", "path", line_of(full), "oldText", before, "newText", after);
     json_t *call = json_pack("{s:s, s:s, s:o, s:s, s:s, s:[O], s:[{s:o}]}", "sessionUpdate", "tool_call", "toolCallId",
                              id, "title", title, "kind", change->is ? "edit" : "delete", "status", "pending", "content",
-                             diff, "locations", "path", path);
+                             diff, "locations", "path", place_of(full));
     if (!a->shown) a->shown = json_array();
     bool ok = call && json_array_append_new(a->shown, json_pack("{s:s, s:O}", "id", id, "diff", diff)) == 0;
     json_decref(diff);
@@ -283,10 +297,10 @@ static bool ask_editor(struct acp *a, const char *reason, size_t n_files)
     snprintf(id, sizeof id, "ask-%llu", (unsigned long long)++a->n_calls);
     json_array_foreach(a->shown, i, one) json_array_append(diffs, json_object_get(one, "diff"));
     json_t *params =
-        json_pack("{s:s, s:{s:s, s:s, s:s, s:s, s:o}, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "sessionId", a->session,
-                  "toolCall", "toolCallId", id, "title", title, "kind", n_files ? "edit" : "execute", "status",
-                  "pending", "content", diffs, "options", "optionId", "yes", "name", "Yes", "kind", "allow_once",
-                  "optionId", "no", "name", "No", "kind", "reject_once");
+        json_pack("{s:s, s:{s:s, s:o, s:s, s:s, s:o}, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "sessionId", a->session,
+                  "toolCall", "toolCallId", id, "title", in_order(title, strlen(title)), "kind",
+                  n_files ? "edit" : "execute", "status", "pending", "content", diffs, "options", "optionId", "yes",
+                  "name", "Yes", "kind", "allow_once", "optionId", "no", "name", "No", "kind", "reject_once");
     if (!params || !whit_rpc_ask(&a->rpc, "session/request_permission", params, &number)) return false;
     json_t *reply = next(a, number);
     const json_t *outcome = json_object_get(json_object_get(reply, "result"), "outcome");
