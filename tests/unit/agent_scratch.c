@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/folders.h"
 #include "agent/scratch.h"
 #include "base/file.h"
 
@@ -44,6 +45,51 @@ static void emptied_copies_are_filled_again(void **state)
         whit_scratch_empty(&scratch);
         assert_false(is_there(&scratch, "a.c") || is_there(&scratch, "large") || access(left, F_OK) == 0);
     }
+    whit_scratch_close(&scratch);
+}
+
+static void put_text(const char *name)
+{
+    whit_error error;
+    assert_ok(whit_write_file(in_folder(name), "x", 1, &error), error);
+}
+
+/* Between two commands, a file of the project becomes a folder, and a folder a file, as a checkout of another branch
+ * makes them. */
+static void files_become_folders_and_folders_files(void **state)
+{
+    (void)state;
+    const whit_scratch_wait wait = {NULL, NULL, NULL};
+    whit_scratch scratch;
+    whit_error error;
+    char project[300], cache[300];
+    snprintf(project, sizeof project, "%s", in_folder("kinds"));
+    snprintf(cache, sizeof cache, "%s", in_folder("cache"));
+    assert_int_equal(mkdir(project, 0755), 0);
+    assert_int_equal(mkdir(in_folder("kinds/folder"), 0755), 0);
+    put_text("kinds/file");
+    put_text("kinds/folder/a");
+    put_text("kinds/folder/b");
+    put_text("kinds/folder-c"); /* sorted between the folder's name and its files */
+    assert_ok(whit_scratch_open(project, cache, "run", &wait, &scratch, &error), error);
+    assert_ok(whit_scratch_update(&scratch, project, NULL, &error), error);
+    assert_true(is_there(&scratch, "file") && is_there(&scratch, "folder/b") && is_there(&scratch, "folder-c"));
+    for (int round = 0; round < 2; round++) {
+        if (round == 0) {
+            assert_int_equal(unlink(in_folder("kinds/file")), 0);
+            assert_int_equal(mkdir(in_folder("kinds/file"), 0755), 0);
+            put_text("kinds/file/a");
+            put_text("kinds/file-c");
+            whit_agent_remove_all(AT_FDCWD, in_folder("kinds/folder"));
+            put_text("kinds/folder");
+        }
+        assert_ok(whit_scratch_update(&scratch, project, NULL, &error), error);
+        assert_true(is_there(&scratch, "file/a") && is_there(&scratch, "file-c") && is_there(&scratch, "folder-c"));
+        assert_true(is_there(&scratch, "folder") && !is_there(&scratch, "folder/."));
+    }
+    assert_int_equal(unlink(in_folder("kinds/folder")), 0);
+    assert_ok(whit_scratch_update(&scratch, project, NULL, &error), error);
+    assert_false(is_there(&scratch, "folder"));
     whit_scratch_close(&scratch);
 }
 
@@ -200,7 +246,8 @@ static void files_that_change_are_not_copied_unseen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(emptied_copies_are_filled_again), cmocka_unit_test(deep_folders_are_removed),
-        cmocka_unit_test(closed_folders_are_opened), cmocka_unit_test(files_that_change_are_not_copied_unseen)};
+        cmocka_unit_test(emptied_copies_are_filled_again), cmocka_unit_test(files_become_folders_and_folders_files),
+        cmocka_unit_test(deep_folders_are_removed), cmocka_unit_test(closed_folders_are_opened),
+        cmocka_unit_test(files_that_change_are_not_copied_unseen)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -60,9 +60,9 @@ struct update {
 
 /* ---- files of the copy, which commands may have changed -------------------------------------- */
 
-/* Opens the parent folder of `path` and sets *name to the last part. Creates missing folders; another kind of file in
- * their place is removed. Returns -1 with errno on failure. */
-static int open_above(const whit_scratch *scratch, const char *path, const char **name)
+/* Opens the parent folder of `path` and sets *name to the last part. With `creates` it creates missing folders, and
+ * removes another kind of file in their place. Returns -1 with errno on failure. */
+static int open_above(const whit_scratch *scratch, const char *path, bool creates, const char **name)
 {
     char part[NAME_MAX + 1];
     int at = dup(scratch->tree_fd);
@@ -76,7 +76,7 @@ static int open_above(const whit_scratch *scratch, const char *path, const char 
         memcpy(part, path, n);
         part[n] = 0;
         int next = whit_agent_open_folder(at, part);
-        if (next < 0) {
+        if (next < 0 && creates) {
             whit_agent_remove_all(at, part);
             if (mkdirat(at, part, 0755) == 0) next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         }
@@ -206,6 +206,24 @@ static const struct entry *find_entry(const whit_buf *entries, const char *path)
         : NULL;
 }
 
+/* Returns whether the sorted list has a file below the folder `path`. */
+static bool has_entry_below(const whit_buf *entries, const char *path)
+{
+    const struct entry *list = entries->size_bytes ? WHIT_ITEMS(const struct entry, entries) : NULL;
+    const size_t n_path = strlen(path);
+    char folder[PATH_MAX + 1];
+    size_t first = 0, last = entries->size_bytes / sizeof *list;
+    if (snprintf(folder, sizeof folder, "%s/", path) >= (int)sizeof folder) return false;
+    while (first < last) { /* the first path that is not before the folder's own */
+        const size_t middle = first + (last - first) / 2;
+        if (strcmp(list[middle].path, folder) < 0)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first < entries->size_bytes / sizeof *list && strncmp(list[first].path, folder, n_path + 1) == 0;
+}
+
 static void add_line(struct update *u, const char *path, const struct stamp *s)
 {
     whit_buf_printf(&u->text, "%" PRIu64 " %" PRIu64 " %" PRId64 ".%ld %" PRId64 ".%ld %" PRId64 ".%ld %s\n", s->size,
@@ -295,7 +313,7 @@ static bool visit(void *user, const char *path)
                               (int)(COPY_BYTES_MAX >> 30));
         return false;
     }
-    int folder = open_above(u->scratch, path, &name);
+    int folder = open_above(u->scratch, path, true, &name);
     const struct entry *known = find_entry(&u->old, path);
     struct stamp now;
     bool same = folder >= 0 && known && fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0;
@@ -342,9 +360,10 @@ static void remove_gone(struct update *u)
     if (u->entries.size_bytes) qsort(u->entries.data, u->entries.size_bytes / sizeof *old, sizeof *old, by_path);
     for (size_t i = 0; i < u->old.size_bytes / sizeof *old; i++) {
         const char *name;
-        if (find_entry(&u->entries, old[i].path)) continue;
-        int folder = open_above(u->scratch, old[i].path, &name);
-        if (folder < 0) continue;
+        /* a file that has become a folder, whose files were copied into it */
+        if (find_entry(&u->entries, old[i].path) || has_entry_below(&u->entries, old[i].path)) continue;
+        int folder = open_above(u->scratch, old[i].path, false, &name);
+        if (folder < 0) continue; /* a folder of its path is gone, or has become a file */
         whit_agent_remove_all(folder, name);
         close(folder);
     }
@@ -357,7 +376,7 @@ static bool remove_stranger(void *user, const char *path)
     struct update *u = user;
     const char *name;
     if (find_entry(&u->entries, path)) return true;
-    int folder = open_above(u->scratch, path, &name);
+    int folder = open_above(u->scratch, path, false, &name);
     if (folder < 0) return false;
     whit_agent_remove_all(folder, name);
     bool gone = faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
@@ -407,7 +426,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
         if (!whit_agent_path_is_plain(c->path) || whit_light_hides(u->project, c) ||
             (c->was && has_key(c->before, c->before_bytes)))
             continue;
-        int folder = open_above(u->scratch, c->path, &name);
+        int folder = open_above(u->scratch, c->path, true, &name);
         bool ok = folder >= 0;
         if (ok && c->is)
             ok = put_bytes(folder, name, c->after, c->after_bytes, c->mode ? (c->mode & 0777) | 0600 : 0644);
