@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Trains in pieces (see train.sh): starts, cuts by Ctrl-C and kill -9 in turn, goes on, until the run ends
-# with cut.ndf. The program and its arguments are in argv.
+# with cut.ndf. A run that ends before all cuts, because this script was not scheduled, begins anew. The program and its
+# arguments are in argv.
 import os
 import signal
 import subprocess
@@ -16,30 +17,40 @@ def start(resume):
                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
-def wait_for_change(before):
-    """Waits until the checkpoint is another one: at least one step was done."""
-    for _ in range(2000):
+def wait_for_change(process, before):
+    """Waits until the checkpoint is another one: at least one step was done. The run may end before."""
+    while True:
+        has_ended = process.poll() is not None
         try:
             now = os.stat("cut.run").st_mtime_ns
         except FileNotFoundError:
             now = None
-        if now != before:
+        if now != before or has_ended:
             return now
         time.sleep(0.005)
-    sys.exit("FAILED: no checkpoint is written")
 
 
-seen, cut = None, 0
-for number in CUTS:
-    process = start(seen is not None)
-    seen = wait_for_change(wait_for_change(seen))
-    if process.poll() is None:
+def cut_all():
+    """Cuts a new run at all places; false if it ended by itself before."""
+    if os.path.exists("cut.run"):
+        os.remove("cut.run")
+    seen = None
+    for number in CUTS:
+        process = start(seen is not None)
+        for _ in range(2):
+            seen = wait_for_change(process, seen)
         process.send_signal(number)
-        cut += 1
-    err = process.communicate(timeout=300)[1]
-    if number == signal.SIGINT and process.returncode != 6:
-        sys.exit(f"FAILED: Ctrl-C in train ended with {process.returncode}: {err.decode()}")
-if cut < 3:
+        err = process.communicate(timeout=300)[1]
+        if process.returncode == 0:
+            return False
+        if process.returncode != (6 if number == signal.SIGINT else -signal.SIGKILL):
+            sys.exit(f"FAILED: a signal {number} in train ended it with {process.returncode}: {err.decode()}")
+        if seen is None:
+            sys.exit("FAILED: no checkpoint is written")
+    return True
+
+
+if not any(cut_all() for _ in range(20)):
     sys.exit("FAILED: the run was over before it could be cut")
 process = start(True)
 err = process.communicate(timeout=120)[1]
