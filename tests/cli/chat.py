@@ -45,6 +45,7 @@ class Chat:
                                         preexec_fn=own_the_terminal)
         os.close(follower)
         self.text = b""
+        self.has_editor = os.environ["EDITOR_BUILT"] == "1" and term != "dumb"
         meanwhile(self.process)
         self.wait(PROMPT)
 
@@ -63,21 +64,17 @@ class Chat:
         return text
 
     def type(self, text):
-        time.sleep(0.1)  # an editor shows its prompt just before it takes over the terminal
+        """Types at the prompt. The editor shows it just before it takes over the terminal: earlier keys may be lost."""
+        until = time.time() + 120
+        while self.has_editor and termios.tcgetattr(self.leader)[3] & termios.ICANON and time.time() < until:
+            time.sleep(0.005)
         os.write(self.leader, text)
 
     def end(self, keys=b"/bye\n"):
-        # The editor shows its prompt a moment before it takes the terminal over: keys of that moment
-        # may be lost, which a person types again, too.
-        status = None
-        for _ in range(4):
-            self.type(keys)
-            try:
-                status = self.process.wait(timeout=5)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        if status is None:
+        self.type(keys)
+        try:
+            status = self.process.wait(timeout=120)
+        except subprocess.TimeoutExpired:
             self.process.kill()
             status = self.process.wait()
         os.close(self.leader)
@@ -104,8 +101,10 @@ chat.end(b"\x04")
 chat = Chat("-m", "model.ndf", "-c", "100000", "-n", "-1", "-l", "2-1000")
 chat.type(b"the land\n")
 chat.wait(b"the land\r\n")
-time.sleep(0.3)
-chat.type(b"\x03")
+answer = b""
+while len(answer) < 200 and chat.process.poll() is None:
+    answer += os.read(chat.leader, 200)
+os.write(chat.leader, b"\x03")
 chat.wait(PROMPT)
 chat.type(b"/save stopped.json\n")
 chat.wait(b"2 messages")

@@ -131,13 +131,9 @@ expect 3 whit run -m plain.gguf --chat -p 'the land'
 one_line "no chat template"
 
 # ---- a terminal
-# On a busy machine a key may still come before the editor is ready for it: a real fault fails each time.
-talks_at_a_terminal() {
+if has_terminals; then
     # shellcheck disable=SC2086 # the emulator is a command with arguments
     EDITOR_BUILT=$(grep -c '^#define WHIT_HAVE_EDIT *1' "$BUILD/generated/whit_config.h") \
-        python3 "$SOURCE/tests/cli/chat.py" ${EMULATOR:-} "$WHIT"
-}
-if has_terminals; then
-    talks_at_a_terminal || talks_at_a_terminal || talks_at_a_terminal || failed=1
+        python3 "$SOURCE/tests/cli/chat.py" ${EMULATOR:-} "$WHIT" || failed=1
 fi
 finish

@@ -61,10 +61,8 @@ done
 # ---- on a terminal
 EDITOR_BUILT=$(grep -c '^#define WHIT_HAVE_EDIT *1' "$BUILD/generated/whit_config.h")
 export EDITOR_BUILT
-# As in chat.sh: keys may come before a busy machine's editor is ready, a real fault fails each time.
-talks() {
+if has_terminals; then
     # shellcheck disable=SC2086 # the emulator is a command with arguments
-    timeout 900 python3 "$SOURCE/tests/cli/talk.py" ${EMULATOR:-} "$WHIT"
-}
-has_terminals && { talks || talks || talks || failed=1; }
+    python3 "$SOURCE/tests/cli/talk.py" ${EMULATOR:-} "$WHIT" || failed=1
+fi
 finish
