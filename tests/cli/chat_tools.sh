@@ -139,7 +139,7 @@ script 0 'x\n' --mcp --grammar add.gbnf
 
 # ---- Ctrl-C during a call: the calls after it are not made
 cat >slow.py <<'END'
-import json, sys, time
+import json, os, sys, time
 for line in sys.stdin:
     m = json.loads(line)
     if "id" not in m: continue
@@ -147,7 +147,7 @@ for line in sys.stdin:
     elif m["method"] == "tools/list": r = {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
     else:
         open("called", "a").write("%d\n" % m["params"]["arguments"]["a"])
-        time.sleep(1)
+        while not os.path.exists("go"): time.sleep(0.01)
         r = {"content": [{"type": "text", "text": "done"}]}
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 END
@@ -156,7 +156,7 @@ call ::= "<tool_call>\n{\"name\": \"mcp__s__add\", \"arguments\": {\"a\": 1}}\n<
 root ::= call "\n" call
 END
 sed -i 's/server.py/slow.py/' config/whit/agent.json
-rm -f called
+rm -f called go
 python3 - <<'END' || complain "calls after Ctrl-C: $(cat called)"
 import os, shlex, signal, subprocess, time
 chat = subprocess.Popen(shlex.split(os.environ["WHIT"]) + "chat -m model.ndf -c 4096 -s 1 -n 300 --mcp --grammar two.gbnf".split(),
@@ -168,7 +168,8 @@ for _ in range(600):
     time.sleep(0.1)
 chat.send_signal(signal.SIGINT)
 out, _ = chat.communicate(timeout=60)
-time.sleep(1.5) # a second call would be in the server's pipe
+open("go", "w").close()
+time.sleep(1) # a second call would be in the server's pipe
 assert open("called").read() == "1\n" and out.count(b"calls mcp__s__add") == 1, out
 END
 printf '{"mcp": {"s": {"command": ["python3", "server.py"], "folder": "project"}}}' >config/whit/agent.json

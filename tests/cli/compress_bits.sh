@@ -48,10 +48,7 @@ cmp -s 2.76.ndf again.ndf || complain "3 threads gave another file"
 # shellcheck disable=SC2086 # not the function: its shell would be killed, and the program would write on
 WHIT_TEST=1 ${EMULATOR:-} "$WHIT" compress original.ndf --bits 2.76 --calib calibration -c 32 -t 1 -o cut.ndf >/dev/null 2>&1 &
 pid=$!
-for i in $(seq 400); do
-    [ "$(stat -c %s cut.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && break
-    sleep 0.01
-done
+while kill -0 $pid 2>/dev/null && [ "$(stat -c %s cut.ndf.work 2>/dev/null || echo 0)" -le 1000 ]; do sleep 0.01; done
 kill -9 $pid 2>/dev/null
 wait $pid 2>/dev/null
 expect 0 whit compress original.ndf --bits 2.76 --calib calibration -c 32 -t 2 --resume -o cut.ndf

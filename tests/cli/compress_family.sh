@@ -47,10 +47,7 @@ names = [m["name"] for m in json.load(open("out"))["matrices"]]
 assert len(names) == len(set(names)) == 7 + int(sys.argv[1]), names' $n_extra || complain "matrices: $(cat out)"
 # A run that is killed after its first matrices leaves a work file.
 ${EMULATOR:-} "$WHIT" $run -o out.ndf 2>/dev/null &
-for _ in $(seq 3000); do
-    [ "$(stat -c %s out.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && break
-    sleep 0.01
-done
+while kill -0 $! 2>/dev/null && [ "$(stat -c %s out.ndf.work 2>/dev/null || echo 0)" -le 1000 ]; do sleep 0.01; done
 kill -9 $!
 wait 2>/dev/null
 [ -s out.ndf.work ] || complain "no work file after a run that was killed"

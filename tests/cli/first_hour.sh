@@ -84,7 +84,8 @@ printf 'the land\n\nthe ocean' >both
     cmp -s out wanted || complain "an answer to a prompt and stdin: $(cat out)"
     : | whit run plain.ndf 'the land' $small >out 2>err
     expect 0 whit run plain.ndf 'the land' $small --no-stats
-    { sleep 3; } | whit run plain.ndf 'the land' $small >again 2>err
+    : >err
+    for _ in $(seq 2400); do grep -q "waiting for the end of stdin" err && break; sleep 0.05; done | whit run plain.ndf 'the land' $small >again 2>err
     cmp -s out again || complain "an empty pipe: $(cat again)"
     grep -q "waiting for the end of stdin" err || complain "a silent pipe: $(cat err)"
 }
@@ -120,11 +121,8 @@ if whit doctor | grep -q '^libraries.*libmicrohttpd'; then
         # shellcheck disable=SC2086
         ${EMULATOR:-} "$WHIT" serve --host 0.0.0.0 --port 0 $more >out 2>err &
         server=$!
-        for i in $(seq 200); do
-            grep -q "takes up to" err && break
-            sleep 0.05
-        done
-        sleep 0.2
+        last=${lan:+other devices} # the last line that it says
+        while kill -0 $server 2>/dev/null && ! grep -q "${last:-takes up to}" err; do sleep 0.05; done
         kill $server
         wait $server
         if [ -z "$lan" ]; then

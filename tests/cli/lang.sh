@@ -159,7 +159,7 @@ for script, wanted in ((b"while 1 { }\n", b"whit repl: input:2:1: interrupted"),
     time.sleep(0.2)
     repl.send_signal(signal.SIGINT)
     try:
-        repl.wait(10)
+        repl.wait(120)
     finally:
         repl.kill()
     said = repl.stderr.read()

@@ -70,7 +70,7 @@ for keep in "" "--checkpoint keep.run"; do
     rm -f cut.ndf
     $EMULATOR "$WHIT" train --text text $shape $batch --minutes 5 -o cut.ndf --log cut.jsonl $keep >out 2>err &
     pid=$!
-    for _ in $(seq 300); do grep -q '"step"' cut.jsonl 2>/dev/null && break; sleep 0.1; done
+    while kill -0 $pid 2>/dev/null && ! grep -q '"step"' cut.jsonl 2>/dev/null; do sleep 0.1; done
     kill -TERM $pid
     wait $pid
     [ $? = 6 ] || complain "a cut run: $(cat err)"

@@ -82,7 +82,7 @@ for action in (["add", "waits.mem", "--batch", "1"], ["query", "notes.mem"]):
         time.sleep(0.5) # answers stay in the buffer of a pipe
     memory.send_signal(signal.SIGINT)
     try:
-        memory.wait(10)
+        memory.wait(120)
     finally:
         memory.kill()
     said = memory.stderr.read()

@@ -119,10 +119,10 @@ expect 0 whit rm owner/tiny-GGUF
 start 200000
 # shellcheck disable=SC2086 # the emulator is a command with arguments
 $EMULATOR "$WHIT" pull owner/tiny-GGUF:f32 >out 2>err &
-sleep 1
+part=cache/whit/hub/owner--tiny-GGUF/tiny-f32.gguf.part
+while kill -0 $! 2>/dev/null && [ ! -s $part ]; do sleep 0.05; done
 kill -9 $!
 wait $! 2>/dev/null
-part=cache/whit/hub/owner--tiny-GGUF/tiny-f32.gguf.part
 have=$(stat -c %s $part 2>/dev/null || echo 0)
 [ "$have" -gt 0 ] && [ "$have" -lt "$(stat -c %s files/tiny-f32.gguf)" ] || complain "killed with $have bytes"
 expect 5 whit run -m tiny-GGUF:f32 -p x

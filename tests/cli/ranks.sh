@@ -58,7 +58,7 @@ solved="compress model.gguf --codec q2 --calib calib -c 16 --group 32 -t 1"
     rm -f cut.ndf cut.ndf.work
     mpirun -np 3 "$BUILD/whit" $solved -o cut.ndf >out 2>err &
     started=$!
-    for _ in $(seq 500); do [ "$(stat -c %s cut.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && break; sleep 0.02; done
+    while kill -0 $started 2>/dev/null && [ "$(stat -c %s cut.ndf.work 2>/dev/null || echo 0)" -le 1000 ]; do sleep 0.02; done
     kill -KILL "$(pgrep -P $started | tail -n 1)" 2>/dev/null || echo "it had ended"
     wait $started 2>/dev/null
     ranks 2 $solved --resume -o cut.ndf

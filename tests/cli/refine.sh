@@ -69,10 +69,7 @@ echo old >cut.gguf
 # shellcheck disable=SC2086 # not the function: its shell would be killed, and the program would write on
 ${EMULATOR:-} "$WHIT" $refined -t 1 -o cut.gguf >/dev/null 2>&1 &
 pid=$!
-for i in $(seq 400); do
-    [ "$(stat -c %s cut.gguf.rounded.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && break
-    sleep 0.01
-done
+while kill -0 $pid 2>/dev/null && [ "$(stat -c %s cut.gguf.rounded.ndf.work 2>/dev/null || echo 0)" -le 1000 ]; do sleep 0.01; done
 kill -9 $pid 2>/dev/null
 wait $pid 2>/dev/null
 [ $? != 137 ] || [ "$(cat cut.gguf)" = old ] || complain "a killed refine changed the older file"

@@ -96,7 +96,7 @@ interrupted("Ctrl-C in perplexity", [signal.SIGINT], "perplexity", "-m", "model.
 interrupted("Ctrl-C in logits", [signal.SIGINT], "logits", "-m", "model.ndf", "--tokens", "many", "-o", "lost.f32")
 check("Ctrl-C in logits", not any(name.startswith("lost.f32") for name in os.listdir(".")), "left its output")
 # Before the first layer is finished there is nothing that --resume could continue.
-_, err = interrupted("Ctrl-C in compress", [signal.SIGINT], "compress", "model.gguf", "--bits", "2.4", "--calib", "parts",
+_, err = interrupted("Ctrl-C in compress", [signal.SIGINT], "compress", "model.gguf", "--bits", "2.4", "--calib", "text",
                      "-c", "32", "-t", "1", "-o", "lost.ndf")
 check("Ctrl-C in compress", b"no layer was finished" in err and not os.path.exists("lost.ndf.work"), err)
 interrupted("Ctrl-C while reading stdin", [signal.SIGINT], "tokenize", "-m", "model.ndf", stdin=subprocess.PIPE)

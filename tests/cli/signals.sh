@@ -9,10 +9,11 @@ mkdir project
 tiny model.gguf
 expect 0 whit convert model.gguf -o model.ndf
 for _ in $(seq 400); do printf 'the land and the ocean and then an inn on the land. '; done >some
-for _ in $(seq 40); do cat some; done >text # more than a second's work
-for _ in 1 2 3 4 5 6 7 8; do cat some; done >parts
-seq 0 300 | tr '\n' ' ' >ids
-for _ in $(seq 600); do cat ids; done >many
+# Minutes of work, so that no verb ends, and none finishes a layer, before it is interrupted.
+for _ in $(seq 20); do cat some; done >more
+for _ in $(seq 20); do cat more; done >text
+for _ in $(seq 80); do seq 0 300 | tr '\n' ' '; done >ids
+for _ in $(seq 75); do cat ids; done >many
 # shellcheck disable=SC2086 # the emulator is a command with arguments
 python3 "$SOURCE/tests/cli/signals.py" ${EMULATOR:-} "$WHIT" || failed=1
 finish

@@ -63,11 +63,12 @@ mpirun -np 2 "$BUILD/whit" run -m model.gguf -p a -n 1 --session kept >out 2>err
 [ "$(grep -c 'session files are not supported' err)" = 1 ] || complain "$(cat err)"
 # A server: the answer of one process, for requests at the same time, until SIGTERM.
 ask() {
+    local asked=()
     for i in 1 2; do
-        curl -s -m 60 --unix-socket socket -o "$1$i" http://localhost/completion -d "{\"prompt\": \"the land $i\", \"n_predict\": 8, \"temperature\": 0}" &
+        curl -s -m 600 --unix-socket socket -o "$1$i" http://localhost/completion -d "{\"prompt\": \"the land $i\", \"n_predict\": 8, \"temperature\": 0}" &
+        asked+=($!)
     done
-    wait $!
-    wait -n 2>/dev/null
+    wait "${asked[@]}"
     for i in 1 2; do python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["content"])' "$1$i" >"$1$i.text" || complain "no answer: $(cat "$1$i")"; done
 }
 # serve NAME COMMAND...: starts a server, asks it, and ends it; the answers land in NAME1.text and NAME2.text.
@@ -77,7 +78,7 @@ serve() {
     rm -f socket
     "$@" serve -m model.gguf --socket socket -t 1 -np 2 --no-sandbox >out 2>err &
     local started=$!
-    for _ in $(seq 300); do [ -S socket ] && break; sleep 0.1; done
+    while kill -0 $started 2>/dev/null && ! grep -q serving err; do sleep 0.1; done
     ask "$name"
     # shellcheck disable=SC2046 # all ranks, of which the others wait for the first
     kill -TERM $(pgrep -P $started -x whit || echo $started)
@@ -91,7 +92,7 @@ fi
 # A dead rank ends the run.
 mpirun -np 3 "$BUILD/whit" run -m model.gguf -p "the end" --endless --ignore-eos -n -1 -t 1 >out 2>err &
 started=$!
-for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
+while kill -0 $started 2>/dev/null && [ ! -s out ]; do sleep 0.1; done
 kill -KILL "$(pgrep -P $started | tail -n 1)" || { complain "no rank to kill"; kill $started; } # it would never end
 wait $started && complain "a run without one of its ranks ended well"
 # A rank that fails before the others have met it ends the run, whichever it is.
