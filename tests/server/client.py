@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,17 @@ import time
 failures = 0
 # What a request may take; prompts of 20,000 tokens take minutes on a busy machine.
 ASK_SECONDS = 7200 if "LONG" in os.environ else 300
+# A program that takes milliseconds of processor time for each token, so that an answer outlasts what is tested meanwhile.
+SLOW = "let x = 1\nfor i in 0..1000000 { x = x * x + i }\nstate[0] = float(x)"
+
+
+def reserve_port():
+    """A port, and the socket that keeps it: bound and not listening, so that no other program gets the port, and a
+    server that reuses addresses may listen there."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder.getsockname()[1], holder
 
 
 def check(ok, *what):
@@ -82,10 +94,17 @@ class Server:
         check(self.process.wait(120) == 0, "the server did not end well", self.said[-3:])
 
 
+def processor_s(server):
+    """Seconds of processor time that a server has taken, which the load of the machine does not change."""
+    with open("/proc/%d/stat" % server.process.pid, encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def refused(*arguments):
     """What a server that cannot start says; its exit status is not 0, and it says one line beside that of the sandbox."""
     command = os.environ["WHIT"].split() + ["serve", "--port", "0", *arguments]
-    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=120, text=True, check=False)
+    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=600, text=True, check=False)
     said = [line for line in ended.stderr.splitlines() if "in a sandbox" not in line and "no sandbox" not in line]
     check(ended.returncode not in (0, 77) and ended.returncode > 0 and len(said) == 1, arguments, ended)
     return "".join(said)

@@ -10,7 +10,7 @@ import time
 import urllib.parse
 
 import client
-from client import Server, check
+from client import Server, check, processor_s
 
 TEMPLATE = r"""{%- for m in messages %}{{- '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{%- endfor %}
 {%- if mood %}{{- '[' + mood + ']' }}{%- endif %}{%- if reasoning_effort %}{{- '(' + reasoning_effort + ')' }}{%- endif %}
@@ -347,10 +347,10 @@ def test_results(server):
         check(n_read(named, results) == n_read(named, same), names, of)
         check(n_read(calls, results) > 0, "calls without ids", names)
     many = [{"function": {"name": "look", "arguments": {}}}] * 3000
-    began = time.monotonic()
+    before_s = processor_s(server)
     server.ask("POST", "/api/chat", {"model": "ids", "messages": HI + [{"role": "assistant", "content": "", "tool_calls": many}] +
                                      [{"role": "tool", "content": "yes"}] * 3000, "options": {"num_predict": 1}, "stream": False})
-    check(time.monotonic() - began < 60, "many calls and results")
+    check(processor_s(server) - before_s < 60, "many calls and results")
     check(n_read(named, [{"tool_call_id": ids[0]}, {"tool_name": "look"}]) ==
           n_read(named, [{"tool_call_id": ids[0]}, {"tool_call_id": ids[2]}]), "beside a result with an id")
 
@@ -429,10 +429,9 @@ def test_successor():
     long = request(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     check(b"200 OK" in long.recv(4096), "a long answer")
     processes[0].send_signal(client.signal.SIGTERM)
-    for _ in range(500):  # until it listens no more
-        if not os.path.exists(path):
-            break
-        client.time.sleep(0.01)
+    deadline = time.time() + 120
+    while os.path.exists(path) and time.time() < deadline:  # until it listens no more
+        time.sleep(0.01)
     start()
     while long.recv(65536):
         pass
@@ -504,7 +503,7 @@ def test_origins():
     server.end()
     # A table of keys: which models each may use, and how many requests a minute.
     with open("keys", "w", encoding="ascii") as keys:
-        keys.write("# KEY NAME MODELS RATE\nall # a comment\nfirst anna one #\n slow - * 2\nboth ben two,one 100 # 1 2 3\n")
+        keys.write("# KEY NAME MODELS RATE\nall # a comment\nfirst anna one #\n slow0 - * 2\nslow1 - * 2\nslow2 - * 2\nboth ben two,one 100 # 1 2 3\n")
     if os.path.exists("keys.log"):
         os.remove("keys.log")
     server = Server("-c", "512", "-m", "one=tales", "-m", "two=tales", "--keys", "keys", "--log", "keys.log")
@@ -551,14 +550,22 @@ def test_origins():
     for action in ("save", "restore", "erase"):
         status, _, text = ask(server, "POST", "/slots/0?action=" + action, {"filename": "a"}, {"X-Api-Key": "first"})
         check(status == 403, action, status, text)
-    slow = [ask(server, "POST", "/v1/completions", {"model": "one", "prompt": "a", "max_tokens": 1}, {"X-Api-Key": "slow"}) for _ in range(3)]
+    # Another request is allowed after half a minute: a machine that was too busy asks with another key of this rate.
+    for key in ("slow0", "slow1", "slow2"):
+        began = time.monotonic()
+        slow = [ask(server, "POST", "/v1/completions", {"model": "one", "prompt": "a", "max_tokens": 1}, {"X-Api-Key": key}) for _ in range(3)]
+        seen = ask(server, "GET", "/slots", headers={"X-Api-Key": key})[0]
+        # Whatever computes, opens or closes a model counts.
+        counted = {}
+        for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
+                             ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
+            asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
+            counted[path] = ask(server, method, path, asked, {"X-Api-Key": key})[0]
+        if time.monotonic() - began < 20:
+            break
     check([one[0] for one in slow] == [200, 200, 429] and 10 < int(slow[2][1]["Retry-After"]) <= 30, slow)
-    check(ask(server, "GET", "/slots", headers={"X-Api-Key": "slow"})[0] == 200, "looking counts")
-    # Whatever computes, opens or closes a model counts.
-    for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
-                         ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
-        asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
-        check(ask(server, method, path, asked, {"X-Api-Key": "slow"})[0] == 429, path, "does not count")
+    check(seen == 200, "looking counts")
+    check(set(counted.values()) == {429}, "do not count", counted)
     server.end()
     # The log tells whose requests were refused.
     lines = [json.loads(line) for line in open("keys.log", encoding="utf-8")]

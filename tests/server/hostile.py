@@ -7,7 +7,7 @@ import socket
 import sys
 
 import client
-from client import Server, check
+from client import Server, check, processor_s
 
 SECONDS, MEGABYTES = 1, 64
 
@@ -82,12 +82,6 @@ FOLLOWED = [
 def kilobytes(server, key):
     with open("/proc/%d/status" % server.process.pid, encoding="ascii") as status:
         return int(next(line for line in status if line.startswith(key)).split()[1])
-
-
-def processor_s(server):
-    with open("/proc/%d/stat" % server.process.pid, encoding="ascii") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def send(server, body, expected):

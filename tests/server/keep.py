@@ -39,7 +39,7 @@ def full_disk():
         out.write("exec unshare -rm sh -c 'mount -t tmpfs -o size=16k none small && exec \"$@\"' sh \"$@\"\n")
     server = Server("-c", "1024", "--cache-dir", "small/kept", "--no-sandbox")
     text, _ = ask(server)
-    deadline = time.time() + 20
+    deadline = time.time() + 120
     while not any("cannot be stored" in line for line in server.said) and time.time() < deadline:
         time.sleep(0.05)
     check(any("cannot be stored" in line for line in server.said), "a full disk is not told of", server.said)

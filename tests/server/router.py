@@ -12,22 +12,17 @@ import threading
 import time
 
 import client
-from client import Server, check
+from client import SLOW, Server, check, reserve_port
 from fleet import BLOCK, Subscriber
 
 rng = random.Random(3)
 N_REPLICAS, N_PREFIXES = 3, 9
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 class Replica:
     def __init__(self, number):
-        endpoints = ["tcp://127.0.0.1:%d" % free_port() for _ in range(2)]
+        self.ports = [reserve_port() for _ in range(2)]
+        endpoints = ["tcp://127.0.0.1:%d" % port for port, _ in self.ports]
         self.server = Server("-c", "512", "-np", "2", "-t", "1", "--alias", "tales", "--advertise", "replica-%d:8080" % number,
                              "--kv-events", endpoints[0], "--kv-replay", endpoints[1])
         self.events = Subscriber(*endpoints)
@@ -103,7 +98,7 @@ def look_at_drain():
         reply = connection.getresponse()
         check(reply.status == 200 and json.loads(reply.read())["state"] == "ready", "not ready")
     stream.request("POST", "/v1/completions",
-                   json.dumps({"prompt": "A", "max_tokens": 400, "ignore_eos": True, "stream": True}))
+                   json.dumps({"prompt": "A", "max_tokens": 400, "ignore_eos": True, "stream": True, "program": SLOW}))
     answer = stream.getresponse()
     answer.read(1)  # it has begun
     server.process.send_signal(signal.SIGTERM)
@@ -184,8 +179,17 @@ expected = [alone.post("/v1/completions", {"prompt": ids, "max_tokens": 8, "temp
             ["choices"][0]["text"] for ids in prompts]
 alone.end()
 
+def ask_in_turn(ids):
+    """The text, once the events of the answer have arrived."""
+    text, deadline = router.complete(ids, 8), time.time() + 60
+    for replica in router.replicas:
+        while len(replica.events.held) != replica.server.metric("kv_blocks") and time.time() < deadline:
+            replica.events.receive(10)
+    return text
+
+
 router = Router([Replica(i) for i in range(N_REPLICAS)])
-texts = [router.complete(ids, 8) for ids in prompts]
+texts = [ask_in_turn(ids) for ids in prompts]
 check(texts == expected, "answers differ from one server's")
 check(router.n_known >= 15, "few prefixes were known", router.n_known)
 check(router.n_reached >= 0.95 * router.n_known, "known prefixes reached their replica in", router.n_reached, "of",

@@ -474,6 +474,9 @@ def test_operations():
     body = {"prompt": "Once upon a time", "max_tokens": 5, "temperature": 0}
     post("/v1/completions", body)
     events(body, "/v1/completions")
+    deadline = time.time() + 120
+    while open("requests.log", encoding="utf-8").read().count("\n") < 2 and time.time() < deadline:
+        time.sleep(0.01)  # a stream has its line once it was sent
     post("/v1/messages", {"max_tokens": 5, "messages": [{"role": "user", "content": "secret words"}]})
     post("/v1/completions", {"prompt": 7}, 400)
     ask("GET", "/nowhere")
@@ -663,9 +666,9 @@ def test_refusals():
 
 
 def exchange(raw, half_close=False):
-    """All that comes back for some bytes, until the server closes or is silent for a while."""
+    """What comes back for some bytes, up to the beginning of its body."""
     text = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as s:
         s.sendall(raw)
         if half_close:
             s.shutdown(socket.SHUT_WR)

@@ -9,7 +9,7 @@ rm -rf cache files
 mkdir files
 tiny files/tiny-f32.gguf
 tiny files/other-q8_0.gguf 2
-head -c 3000000 /dev/zero >files/large.gguf
+head -c 60000000 /dev/zero >files/large.gguf # minutes at the hub's speed
 rm -f pipe address
 mkfifo pipe
 # shellcheck disable=SC2086 # the emulator is a command with arguments
