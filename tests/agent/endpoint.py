@@ -82,7 +82,7 @@ class Endpoint:
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
 
 
-def wait_for_keys(terminal, seconds=10):
+def wait_for_keys(terminal, seconds=120):
     """Waits until each key is read as it is typed: the prompt is shown a moment before, and a Ctrl-D that the terminal
     itself takes for the end of a line is lost then."""
     end = time.time() + seconds
@@ -99,7 +99,7 @@ def paste(terminal, text):
         pass
 
 
-def at_terminal(command, answers, env=None, seconds=60, columns=1000):
+def at_terminal(command, answers, env=None, seconds=600, columns=1000):
     """Runs a command at a terminal of its own; answers: (text to wait for after the last one, text to type, and what is
     done before it). (status, all output)"""
     pid, terminal = pty.fork()

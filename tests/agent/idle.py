@@ -43,6 +43,12 @@ def wakeups(pid):
     return total
 
 
+def is_asleep(pid):
+    """Whether no thread runs or waits for a processor, as on a busy machine."""
+    states = [open(f"/proc/{pid}/task/{task}/stat").read().rsplit(")", 1)[1].split()[0] for task in os.listdir(f"/proc/{pid}/task")]
+    return set(states) == {"S"}
+
+
 for folder in ("p", "state", "cache", "config", "home"):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -57,12 +63,12 @@ if pid == 0:
     os.chdir("p")
     os.execvpe(WHIT, [WHIT, "edit", "--url", endpoint.url, "a.c"], env)
 try:
-    drain(terminal, 20, b"f9")
+    drain(terminal, 120, b"f9")
     for state in ("before a task", "after one"):
-        for _ in range(30):  # a busy machine takes a while to get it there
-            before = wakeups(pid)
+        for _ in range(120):  # a busy machine takes a while to get it there
+            before, began = wakeups(pid), is_asleep(pid)
             drain(terminal, 1)
-            if wakeups(pid) == before:
+            if began and is_asleep(pid) and wakeups(pid) == before:
                 break
         kb, before = pss_kb(pid), wakeups(pid)
         drain(terminal, SECONDS)
@@ -74,7 +80,7 @@ try:
             complain(f"{state}: {woken} wake-ups")
         if state == "before a task":
             os.write(terminal, b"\x1b[20~how many?\r")
-            if b"done" not in drain(terminal, 30, b"done:"):
+            if b"done" not in drain(terminal, 300, b"done:"):
                 complain("the task does not end")
 finally:
     os.kill(pid, signal.SIGKILL)

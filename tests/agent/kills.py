@@ -69,7 +69,8 @@ def processes():
 
 
 def wait_for_none(why):
-    for _ in range(200):
+    deadline = time.time() + 120
+    while time.time() < deadline:
         if not processes():
             return
         time.sleep(0.01)
