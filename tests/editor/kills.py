@@ -65,6 +65,11 @@ class Terminal:
             return False
         return True
 
+    def is_waiting(self):
+        """Whether the editor waits for something, so that it is not in the middle of a paint or a save."""
+        with open(f"/proc/{self.process}/stat", encoding="utf-8", errors="replace") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] == "S"
+
     def wait(self, what, ready):
         end = time.monotonic() + PATIENCE_S
         while not ready():
@@ -144,7 +149,8 @@ class Typist:
             return kill_at is not None and time.monotonic() >= kill_at
         terminal.wait("the text or the question", lambda: late() or ASKS in terminal.output or b"typed.txt" in terminal.output)
         quiet = time.monotonic() + 0.1  # a paint may come in parts where other programs run
-        while not late() and ASKS not in terminal.output and (terminal.pump(0.002) or time.monotonic() < quiet):
+        while not late() and ASKS not in terminal.output and (
+                terminal.pump(0.002) or time.monotonic() < quiet or not terminal.is_waiting()):
             pass
         if late():
             return False
@@ -185,7 +191,8 @@ class Typist:
         phase = "starting"
         if self.recover(terminal, kill_at, briefly):
             if not at_start:
-                terminal.wait("the end of the save", lambda: not os.path.exists(self.path) or not terminal.pump(0.005))
+                terminal.wait("the end of the save", lambda: not os.path.exists(self.path) or
+                              (not terminal.pump(0.005) and terminal.is_waiting()))
                 if os.path.exists(self.path):
                     self.check_leftovers()
             kill_at = kill_at or time.monotonic() + self.random.random() * 0.08
