@@ -11,13 +11,15 @@
 #include "base/piped.h"
 #include "test.h"
 
+enum { PATIENCE_MS = 120000 }; /* ends a test that hangs */
+
 /* Reads until the end of the output, or `limit` bytes. Returns the number of bytes. */
 static size_t read_output(const whit_piped *piped, char *text, size_t limit)
 {
     size_t n = 0;
     while (n < limit) {
         struct pollfd wanted = {piped->out, POLLIN, 0};
-        assert_true(poll(&wanted, 1, 20000) > 0);
+        assert_true(poll(&wanted, 1, PATIENCE_MS) > 0);
         const ssize_t got = read(piped->out, text + n, limit - n);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
         assert_true(got >= 0);
@@ -39,7 +41,7 @@ static void lines_of_the_shell(void **state)
     whit_piped_close_input(&piped);
     assert_int_equal(read_output(&piped, text, sizeof text), 10);
     assert_string_equal(text, "WORDSgone\n");
-    assert_int_equal(whit_piped_end(&piped, 20000), 3);
+    assert_int_equal(whit_piped_end(&piped, PATIENCE_MS), 3);
     assert_int_equal(piped.process, 0);
     assert_int_equal(whit_piped_end(&piped, 0), -1); /* no process is left to end */
 }
@@ -53,10 +55,10 @@ static void words_without_a_shell(void **state)
     assert_int_equal(whit_piped_start(&piped, words, &(whit_piped_how){.folder = "/"}, &error), WHIT_OK);
     read_output(&piped, text, sizeof text);
     assert_string_equal(text, "a b|$HOME|");
-    assert_int_equal(whit_piped_end(&piped, 20000), 0);
+    assert_int_equal(whit_piped_end(&piped, PATIENCE_MS), 0);
     words[0] = (char *)"/no/such/program";
     assert_int_equal(whit_piped_start(&piped, words, &(whit_piped_how){.folder = "/"}, &error), WHIT_OK);
-    assert_int_equal(whit_piped_end(&piped, 20000), 127);
+    assert_int_equal(whit_piped_end(&piped, PATIENCE_MS), 127);
 }
 
 static void variables(void **state)
@@ -73,7 +75,7 @@ static void variables(void **state)
     assert_int_equal(whit_piped_start(&piped, words, &(whit_piped_how){.changes = changes}, &error), WHIT_OK);
     read_output(&piped, text, sizeof text);
     assert_string_equal(text, "new=1,kept,none,c\n");
-    assert_int_equal(whit_piped_end(&piped, 20000), 0);
+    assert_int_equal(whit_piped_end(&piped, PATIENCE_MS), 0);
     assert_string_equal(getenv("WHIT_B"), "old");
 }
 
@@ -88,9 +90,9 @@ static void asked_to_end(void **state)
         whit_piped_start_line(&piped, "trap 'exit 4' TERM; echo ready; while :; do sleep 0.01; done", ".", &error),
         WHIT_OK);
     struct pollfd wanted = {piped.out, POLLIN, 0};
-    assert_int_equal(poll(&wanted, 1, 20000), 1);
+    assert_int_equal(poll(&wanted, 1, PATIENCE_MS), 1);
     assert_int_equal(read(piped.out, text, sizeof text), 6);
-    assert_int_equal(whit_piped_end(&piped, 2000), 4);
+    assert_int_equal(whit_piped_end(&piped, PATIENCE_MS), 4);
 }
 
 /* A program that uses the terminal stays in this process's group; ending it must not end the group. */
@@ -103,7 +105,7 @@ static void at_the_terminal(void **state)
         *words[] = {(char *)"sh", (char *)"-c", (char *)"cut -d' ' -f5 /proc/$$/stat; exec sleep 600", NULL};
     assert_int_equal(whit_piped_start(&piped, words, &(whit_piped_how){.at_terminal = true}, &error), WHIT_OK);
     struct pollfd wanted = {piped.out, POLLIN, 0};
-    assert_int_equal(poll(&wanted, 1, 20000), 1);
+    assert_int_equal(poll(&wanted, 1, PATIENCE_MS), 1);
     const ssize_t n = read(piped.out, text, sizeof text - 1);
     assert_true(n > 0);
     text[n] = 0;
@@ -119,7 +121,7 @@ static void all_of_it_ends(void **state)
     char text[100];
     assert_int_equal(whit_piped_start_line(&piped, "sleep 600 & echo $!; wait", ".", &error), WHIT_OK);
     struct pollfd wanted = {piped.out, POLLIN, 0};
-    assert_int_equal(poll(&wanted, 1, 20000), 1);
+    assert_int_equal(poll(&wanted, 1, PATIENCE_MS), 1);
     const ssize_t n = read(piped.out, text, sizeof text - 1);
     assert_true(n > 0);
     text[n] = 0;
