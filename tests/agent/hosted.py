@@ -137,6 +137,39 @@ b.result("session/load", **load(b, session))
 wanted(said(b)[-1:] == [shown], f"a loaded answer: {said(b)}")
 b.end()
 
+# ---- a question keeps its order beside letters that an editor orders from right to left
+SERVER = """
+import json, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "initialize" and len(sys.argv) > 1:
+        time.sleep(float(sys.argv[1]))
+    tools = [{"name": "send", "description": "Sends.", "inputSchema": {"type": "object", "properties": {}}}]
+    result = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}},
+              "tools/list": {"tools": tools}}.get(asked["method"], {"content": [{"type": "text", "text": "sent"}]})
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def with_server(e, *more, folder="p"):
+    named = {"name": "post", "command": sys.executable, "args": ["-c", SERVER, *more], "env": []}
+    return e.result("session/new", cwd=os.path.abspath(folder), mcpServers=[named])["sessionId"]
+
+
+project()
+send = message(None, [("mcp__post__send", {"\u05d0": "5", "7": "\u05d1"})])
+a = editor([send, message("Sent."), message(None, [("write", {"path": "\u05d0.env", "content": "x\n"})]), message("Written.")])
+session = with_server(a)
+a.task(session, "Send it.")
+title = a.asked[-1]["toolCall"]["title"]
+wanted(title.endswith(' {"\u200e\u05d0\u200e":"5","7":"\u05d1\u200e"}'), f"the order of a call: {ascii(title)}")
+a.task(session, "Write it.")
+asked = a.asked[-1]["toolCall"]
+wanted("\u05d0\u200e.env: it may contain keys" in asked["title"], f"the order of a reason: {ascii(asked)}")
+a.end()
+
 # ---- two sessions of one process: each has its conversation, and a cancel is for its own
 project()
 a = editor([message("one"), message("two"), message("three"), message("four")])
