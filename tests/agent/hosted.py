@@ -109,6 +109,8 @@ embedded += [("zed:///agent/file?path=/srv/u/.ssh/id_rsa", SECRET), (f"{here}/k.
 embedded += [(uri, SECRET) for uri in (f"FILE://{path}/plain.txt", f"vscode://file{path}/plain.txt", f"{path}/plain.txt", "plain.txt",
                                        f"zed:///agent/symbol/x?path={path.replace('/', '%2F')}%2Fplain.txt&line=3", f"{here}/plain.txt%00",
                                        f"{here}/other/conf/dev", f"file://{os.path.abspath('q')}/conf/dev", "x?" + 40 * "a&")]
+# schemes whose names follow without a slash, and a place in the text after the name
+embedded += [(uri, SECRET) for uri in ("untitled:.env", "HEAD:.env", "git://HEAD:.env:7", "diff:a.c|.env", "untitled:plain.txt")]
 a = editor([message("Seen.")] * len(embedded) + [message("Seen.")])
 session = begin(a)
 for uri, text in embedded:

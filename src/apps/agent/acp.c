@@ -564,17 +564,25 @@ static bool is_secret_part(const char *folder, const char *text, size_t n)
     return is_relative && snprintf(full, sizeof full, "%s/%s", folder, part) < PATH_MAX && whit_light_secret_file(full);
 }
 
+/* Returns whether one of the parts between `separators` is secret, or there are more than URI_PARTS_MAX. */
+static bool has_secret_part(const char *folder, const char *at, const char *separators)
+{
+    for (size_t n, n_parts = 0; *at; at += n + (at[n] != 0)) {
+        n = strcspn(at, separators);
+        if (++n_parts > URI_PARTS_MAX || is_secret_part(folder, at, n)) return true;
+    }
+    return false;
+}
+
 /* Returns whether the text of a resource must not reach the model: the tools would not read its file, or it contains a
  * key. The scheme of the URI does not tell where the file's path is (editors have schemes of their own, with the path
- * in the query), so each part is examined. */
+ * in the query, and without slashes, as in untitled:NAME), so each part is examined. */
 static bool is_secret(const char *folder, const char *uri, const json_t *text)
 {
     const char *begin = strstr(uri, "://"), *at = begin ? begin + 3 : uri;
-    if (is_secret_part(folder, at, strcspn(at, "?#"))) return true;
-    for (size_t n, n_parts = 0; *at; at += n + (at[n] != 0)) {
-        n = strcspn(at, "?#&=");
-        if (++n_parts > URI_PARTS_MAX || is_secret_part(folder, at, n)) return true;
-    }
+    if (is_secret_part(folder, at, strcspn(at, "?#")) || has_secret_part(folder, at, "?#&=") ||
+        has_secret_part(folder, uri + strcspn(uri, ":"), "?#&=:;,|"))
+        return true;
     return json_string_length(text) && whit_guard_has_key(json_string_value(text), json_string_length(text));
 }
 
