@@ -172,6 +172,25 @@ asked = a.asked[-1]["toolCall"]
 wanted("\u05d0\u200e.env: it may contain keys" in asked["title"], f"the order of a reason: {ascii(asked)}")
 a.end()
 
+# ---- a task that is cancelled while a server begins leaves the server to the next task, and the tokens as they were
+project()
+a = editor([message("One."), send, message("Sent."), message("No.")], "--max-cost", "60")
+session, other = with_server(a, "1"), begin(a, "q")
+a.task(session, "First.")
+a.task(other, "Elsewhere.")
+a.endpoint.answers = [send, message("Sent."), message("No.")]
+a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Wait."}])
+time.sleep(0.4)
+a.send({"method": "session/cancel", "params": {"sessionId": session}})
+wanted(a.answer()["result"] == {"stopReason": "cancelled"}, "cancelled while a server begins")
+wanted(a.task(session, "Send it.") == {"stopReason": "end_turn"} and len(a.asked) == 1 and words(a.endpoint)[-1] == "sent",
+       f"the server of the next task: {words(a.endpoint)}")
+a.task(other, "Elsewhere.")
+wanted(a.result("session/load", **load(a, session)) == {}, "a session of this process is loaded")
+a.endpoint.answers = [message(None, [("list", {})])] * 9
+wanted(a.task(session, "Go on.") == {"stopReason": "max_tokens"} and len(a.endpoint.answers) == 8, f"tokens of a loaded session: {a.endpoint.answers}")
+a.end()
+
 # ---- two sessions of one process: each has its conversation, and a cancel is for its own
 project()
 a = editor([message("one"), message("two"), message("three"), message("four")])

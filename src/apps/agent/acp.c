@@ -367,13 +367,16 @@ static bool open_session(struct acp *a, const json_t *id, const char *session)
                                     .cancel = &a->cancel,
                                     .on_text = acp_text,
                                     .user = a};
-    a->has_session = true;
     if (!a->host->open(a->host->user, &wanted, &a->open)) {
-        close_session(a);
-        whit_rpc_refuse(&a->rpc, id, -32603,
-                        "the session cannot be opened; the output of 'whit agent' on stderr says why");
+        a->host->close(a->host->user);                   /* the session's counts of tokens stay as they were */
+        if (*a->running && whit_flag_is_set(&a->cancel)) /* its prompt was cancelled while a server began */
+            whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "stopReason", "cancelled"));
+        else
+            whit_rpc_refuse(&a->rpc, id, -32603,
+                            "the session cannot be opened; the output of 'whit agent' on stderr says why");
         return false;
     }
+    a->has_session = true;
     a->open.report->tokens_in = (uint64_t)json_integer_value(json_object_get(known, "in"));
     a->open.report->tokens_out = (uint64_t)json_integer_value(json_object_get(known, "out"));
     return true;
@@ -537,6 +540,7 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
     snprintf(session, sizeof session, "%s", whit_or_empty(given));
     json_t *before = json_incref(json_object_get(a->sessions, session));
     bool ok = read_session(a, id, params, session);
+    if (ok && before) json_object_update_missing(json_object_get(a->sessions, session), before); /* its tokens */
     if (ok && check_kept(a, session, &error) != WHIT_OK) {
         whit_rpc_refuse(&a->rpc, id, -32602, error.message);
         ok = false;

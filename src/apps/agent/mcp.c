@@ -6,6 +6,7 @@
 #include "agent/programs.h"
 #include "agent/rpc.h"
 #include "agent/runs.h"
+#include "base/flag.h"
 #include "base/items.h"
 #include "base/path.h"
 #include "base/phrase.h"
@@ -298,6 +299,12 @@ whit_status whit_mcp_open(const json_t *servers, const char *project, const vola
         s->is_open = start_server(mcp, s, server) && introduce(s, mcp->tools);
         for (; n_tools < json_array_size(mcp->tools); n_tools++) mcp->owners[n_tools] = mcp->n_servers - 1;
         if (s->is_open) continue;
+        if (whit_flag_is_set(cancel)) { /* the next task begins it again */
+            whit_buf_free(&left_out);
+            whit_mcp_close(mcp);
+            *out = NULL;
+            return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+        }
         char line[120];
         snprintf(line, sizeof line, "the MCP server '%.40s' does not answer; it is left out", name);
         note(user, line);
