@@ -89,20 +89,35 @@ bool whit_typed_waits(int terminal)
     return poll(&earlier, 1, 0) != 0;
 }
 
-ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line, size_t room)
+/* Blocks the signals that end a wait until ppoll(2) waits, so that none is missed: ppoll is never restarted after a
+ * signal handler, while read would be. SIGCONT, which resumes after Ctrl-Z, stays blocked during the wait and does not
+ * end it. `before` receives the old mask, `waiting` the one for ppoll. */
+static void hold_signals(sigset_t *before, sigset_t *waiting)
 {
-    /* The wait uses ppoll(2), which is never restarted after a signal handler, while read would be. SIGINT and SIGTERM
-     * are blocked until ppoll waits, so that neither is missed; SIGCONT, which resumes after Ctrl-Z, stays blocked
-     * during the wait and does not end it. */
-    sigset_t held, before, waiting;
-    struct pollfd wait = {.fd = terminal, .events = POLLIN};
-    struct termios settings;
+    sigset_t held;
     sigemptyset(&held);
     sigaddset(&held, SIGINT);
     sigaddset(&held, SIGTERM);
-    sigprocmask(SIG_BLOCK, &held, &before);
-    waiting = before;
-    sigaddset(&waiting, SIGCONT);
+    sigprocmask(SIG_BLOCK, &held, before);
+    *waiting = *before;
+    sigaddset(waiting, SIGCONT);
+}
+
+bool whit_typed_discard(int terminal)
+{
+    sigset_t before, waiting;
+    hold_signals(&before, &waiting);
+    const bool is_free = discard_input(terminal, &waiting);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return is_free;
+}
+
+ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line, size_t room)
+{
+    sigset_t before, waiting;
+    struct pollfd wait = {.fd = terminal, .events = POLLIN};
+    struct termios settings;
+    hold_signals(&before, &waiting);
     const bool is_changed = begin_lines(terminal, &settings);
     ssize_t got = discard_input(terminal, &waiting) ? 0 : -1;
     dprintf(terminal, "%s%.*s%s", whit_typed_plain(), (int)n_question, question, mark);

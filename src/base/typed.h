@@ -13,6 +13,9 @@
  * handler has run. */
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line,
                        size_t room);
+/* Discards input until none has come for 50 ms: what was typed or pasted before a question must not answer it. Returns
+ * false on failure, and after Ctrl-C or SIGTERM once its handler has run. */
+bool whit_typed_discard(int terminal);
 /* Returns control sequences after which a terminal shows all of a text: with ASCII letters, in its own colours, with
  * the end of a long line in the next row, and with lines of usual width that begin at the left; the whole screen
  * scrolls, and is empty below the cursor. Another program may have left it so that parts are hidden. "" for a terminal

@@ -94,21 +94,6 @@ static const char *colour_of(const char *line, size_t n, struct hunk_left *left)
     return kind == '-' ? "\x1b[31m" : NULL;
 }
 
-/* Writes a text of whit_plain_for_terminal(). cli_write() would show its marks by number, as it does hidden characters
- * of any text; a text in the form for display has no others. */
-static void write_shown(cli_call *call, const char *text, size_t n)
-{
-    static const char order[] = WHIT_PLAIN_ORDER;
-    for (const char *mark; n && (mark = memmem(text, n, order, sizeof order - 1));) {
-        const size_t n_before = (size_t)(mark - text) + sizeof order - 1;
-        cli_write(call, text, n_before - (sizeof order - 1));
-        cli_control(call, order);
-        text += n_before;
-        n -= n_before;
-    }
-    if (n) cli_write(call, text, n);
-}
-
 /* Prints a difference to a terminal in colours. */
 static void write_coloured(cli_call *call, const char *text, size_t n_bytes)
 {
@@ -120,7 +105,7 @@ static void write_coloured(cli_call *call, const char *text, size_t n_bytes)
         /* no line of a difference begins with the first character of a further row */
         if (!n_line || text[i] != *WHIT_PLAIN_ROW) colour = colour_of(text + i, n_line, &left);
         if (colour) cli_control(call, colour);
-        write_shown(call, text + i, n_line);
+        cli_write_shown(call, text + i, n_line);
         if (colour) cli_control(call, "\x1b[0m");
         if (end) cli_write(call, "\n", 1);
         n = n_line + (end != NULL);
@@ -138,7 +123,7 @@ void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
     if (cli_has_colours(STDOUT_FILENO))
         write_coloured(call, text, n_bytes);
     else
-        write_shown(call, text, n_bytes);
+        cli_write_shown(call, text, n_bytes);
     call->output_failed |= shown.failed;
     whit_buf_free(&shown);
 }

@@ -3,14 +3,15 @@
 #include "cli/chat.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/plain.h"
 #include "base/system.h"
+#include "base/typed.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "cli/verbs.h"
@@ -193,16 +194,38 @@ static bool next_line(cli_chat *chat, const char *prompt, const char **line, siz
 #define UNSEEN  "error: the call cannot be shown to the person, so it is not made"
 enum { ROUNDS_MAX = 20 };
 
+/* Appends a description of a call as a terminal shows it. Its rows must not look like another call, and those above the
+ * screen must not be missed. Returns false if memory runs out. */
+static bool put_rows(const whit_buf *shown, int terminal, whit_buf *rows)
+{
+    if (!whit_plain_for_terminal(whit_chars(shown), shown->size_bytes, whit_typed_columns(terminal), rows))
+        return false;
+    size_t n_rows = 1;
+    for (size_t i = 0; i < rows->size_bytes; i++) n_rows += rows->data[i] == '\n';
+    return n_rows < whit_typed_rows(terminal) ||
+        whit_buf_printf(rows, "(a call of %zu rows, which begins above the screen)\n", n_rows - 1);
+}
+
 /* Shows the description of a call; false if the output failed. A call that is asked about at the terminal is shown
  * there even if the output is a file or a pipe; *is_seen tells whether the person could see it. */
 static bool show_call(cli_chat *chat, const whit_buf *shown, bool is_asked, bool *is_seen)
 {
-    const char *text = whit_chars(shown);
+    const bool is_here = isatty(STDOUT_FILENO);
+    whit_buf rows = {0};
+    bool ok = put_rows(shown, is_here ? STDOUT_FILENO : STDERR_FILENO, &rows);
     *is_seen = true;
-    if (!cli_write(chat->call, text, shown->size_bytes) || !cli_flush(chat->call)) return false;
-    if (!is_asked || !isatty(STDIN_FILENO) || isatty(STDOUT_FILENO)) return true;
-    *is_seen = isatty(STDERR_FILENO) && whit_write_all(STDERR_FILENO, text, shown->size_bytes);
-    return true;
+    if (ok && is_here)
+        ok = cli_control(chat->call, whit_typed_plain()) &&
+            cli_write_shown(chat->call, whit_chars(&rows), rows.size_bytes);
+    else if (ok)
+        ok = cli_write(chat->call, whit_chars(shown), shown->size_bytes);
+    ok = ok && cli_flush(chat->call);
+    if (ok && is_asked && isatty(STDIN_FILENO) && !is_here)
+        *is_seen = isatty(STDERR_FILENO) &&
+            whit_write_all(STDERR_FILENO, whit_typed_plain(), strlen(whit_typed_plain())) &&
+            whit_write_all(STDERR_FILENO, rows.data, rows.size_bytes);
+    whit_buf_free(&rows);
+    return ok;
 }
 
 /* Shows a call and gets its result from the person or the tool. Returns false if the call could not be written, or if
@@ -234,7 +257,7 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
         return true;
     }
     /* Input that was typed before the call appeared is discarded, because it cannot be meant as an answer. */
-    if (cli_input_is_terminal(chat->input)) (void)tcflush(STDIN_FILENO, TCIFLUSH);
+    if (cli_input_is_terminal(chat->input)) (void)whit_typed_discard(STDIN_FILENO);
     if (!next_line(chat, kind == CLI_TOOL_ASKED ? "run it? y, n, or its result: " : "its result: ", &line, &n))
         return false;
     if (kind == CLI_TOOL_ASKED && n == 1 && line[0] == 'y')

@@ -158,6 +158,9 @@ void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * text on a terminal. */
 bool cli_write(cli_call *call, const char *text, size_t text_bytes);
 bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes a text of whit_plain_for_terminal(). cli_write() would show its marks of direction by number, as it does the
+ * hidden characters of any text; a text in the form for display has no others. */
+bool cli_write_shown(cli_call *call, const char *text, size_t text_bytes);
 /* Writes text that is the result itself, such as that of a model or a program. It is unchanged, except that a terminal
  * gets it filtered like text for people. */
 bool cli_write_data(cli_call *call, const char *text, size_t text_bytes);

@@ -190,6 +190,20 @@ bool cli_write(cli_call *call, const char *text, size_t text_bytes)
     return true;
 }
 
+bool cli_write_shown(cli_call *call, const char *text, size_t text_bytes)
+{
+    static const char order[] = WHIT_PLAIN_ORDER;
+    const size_t n_order = sizeof order - 1;
+    for (const char *mark; text_bytes && (mark = memmem(text, text_bytes, order, n_order));) {
+        const size_t n_before = (size_t)(mark - text);
+        cli_write(call, text, n_before);
+        cli_control(call, order);
+        text += n_before + n_order;
+        text_bytes -= n_before + n_order;
+    }
+    return text_bytes ? cli_write(call, text, text_bytes) : !call->output_failed;
+}
+
 bool cli_write_data(cli_call *call, const char *text, size_t text_bytes)
 {
     if (on_terminal()) return cli_write(call, text, text_bytes);

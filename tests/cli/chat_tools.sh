@@ -189,6 +189,36 @@ assert not os.path.exists("seen") and "cannot be shown" in open("out").read(), o
 END
 fi
 
+# ---- at a terminal each further row of a call is marked, its order is kept, and a call above the screen is told
+if has_terminals; then
+    python3 - <<'END' || complain "how a call is shown at a terminal"
+import os, shlex, sys
+sys.path.insert(0, os.environ["SOURCE"] + "/tests/agent")
+from endpoint import at_terminal
+program = shlex.split(os.environ["WHIT"]) + "chat -m model.ndf -c 8192 -s 1 -n 3000 --tools tools.json --grammar long.gbnf".split()
+def seen_of(city, *more):
+    open("long.gbnf", "w").write(open("weather.gbnf").read().replace("Bern", city))
+    return at_terminal(program, [(">>> ", "x\n"), ("its result: ", "y\n"), ("its result: ", "\x04")], columns=80)[1]
+seen = seen_of("x" * 57 + "calls other {} " + "y" * 30)
+assert 'calls weather {"city": "' + "x" * 56 + "\r\n> xcalls other {} yyy" in seen, seen
+assert "above the screen" not in seen, seen
+seen = seen_of("\u05d0', 5, '\u05d1")
+assert "{\"city\": \"\u200e\u05d0\u200e', 5, '\u05d1\u200e\"}" in seen, ascii(seen)
+seen = seen_of("z" * 2000)
+assert "\r\n(a call of 26 rows, which begins above the screen)\r\n" in seen, seen
+END
+    # A paste that is longer than the terminal's queue answers no call that appears meanwhile.
+    rm -f seen
+    python3 - <<'END' || complain "a long paste before a call"
+import os, shlex, sys
+sys.path.insert(0, os.environ["SOURCE"] + "/tests/agent")
+from endpoint import at_terminal
+program = shlex.split(os.environ["WHIT"]) + "chat -m model.ndf -c 4096 -s 1 -n 200 --tools command.json --grammar weather.gbnf".split()
+seen = at_terminal(program, [(">>> ", "x\n" + "y\n" * 9000), ("run it? y, n, or its result: ", "\x04")])[1]
+assert not os.path.exists("seen") and "result: y" not in seen, seen[-300:]
+END
+fi
+
 # ---- mistakes
 echo '{}' >object.json
 expect 3 whit chat -m model.ndf --tools object.json
