@@ -16,7 +16,7 @@
  *     shell COMMAND          in the scene's folder, while the editor runs; $SCENES is the script's folder
  *     kill                   with SIGKILL
  *     signal NUMBER          another signal
- *     pause MILLISECONDS     nothing is typed for this time
+ *     pause MILLISECONDS     nothing is typed for this time, which begins when the editor has taken all that was typed
  *     until FILE             nothing is typed until there is a file of this name in the scene's folder
  *     screen                 the following lines must be shown; blanks at their ends are omitted
  *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain, ink=RRGGBB, paper=RRGGBB
@@ -298,17 +298,21 @@ static bool has_style(int x, int y, const char *words)
 
 /* ---- typing -------------------------------------------------------------------------------- */
 
+static whit_buf typed; /* the keys of a line, which are typed together: no pause of this program comes between them */
+
 static void send(const char *text, size_t n)
 {
-    while (n && scene.pty >= 0) {
-        ssize_t written = write(scene.pty, text, n);
-        if (written < 0 && errno != EINTR) return;
-        if (written > 0) {
-            text += written;
-            n -= (size_t)written;
-        }
-        pump(0);
+    whit_buf_append(&typed, text, n);
+}
+
+static void send_typed(void)
+{
+    for (size_t at = 0; at < typed.size_bytes && scene.pty >= 0; pump(0)) {
+        const ssize_t written = write(scene.pty, typed.data + at, typed.size_bytes - at);
+        if (written < 0 && errno != EINTR) break;
+        if (written > 0) at += (size_t)written;
     }
+    typed.size_bytes = 0;
 }
 
 static void send_key(const char *name, size_t n)
@@ -501,6 +505,31 @@ static void wait_file(const char *name)
         }
 }
 
+/* Returns whether the editor has read all that was typed and waits. It looks at the queue of the terminal's other end
+ * and, where the system tells it, at the state of the editor's main thread. */
+static bool is_waiting(void)
+{
+    char path[64], line[512] = "";
+    int n_unread = 0, follower = open(ptsname(scene.pty), O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    const bool is_read = follower < 0 || ioctl(follower, FIONREAD, &n_unread) != 0 || !n_unread;
+    if (follower >= 0) close(follower);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)scene.child);
+    FILE *file = fopen(path, "r");
+    const bool is_known = file && fgets(line, sizeof line, file);
+    if (file) fclose(file);
+    const char *state = is_known ? strrchr(line, ')') : NULL;
+    return is_read && (!state || !strncmp(state, ") S", 3));
+}
+
+/* Waits until the editor has taken all that was typed and painted what it leads to, and then for the time. */
+static void pause_keys(uint64_t ms)
+{
+    const uint64_t begin = whit_now_ns();
+    while (scene.pty >= 0 && whit_now_ns() - begin < PATIENCE_NS && (pump(5) || (scene.pty >= 0 && !is_waiting()))) {
+    }
+    for (const uint64_t until = whit_now_ns() + ms * 1000000u; whit_now_ns() < until;) pump(20);
+}
+
 static void wait_end(int status)
 {
     for (uint64_t begin = whit_now_ns(); !scene.ended && whit_now_ns() - begin < PATIENCE_NS;) pump(20);
@@ -675,6 +704,7 @@ int main(int argc, char **argv)
             wait_paint();
         } else if (begins(line, "keys", &rest)) {
             play(rest, i < n_lines && !strcmp(lines[i], "screen"));
+            send_typed();
         } else if (begins(line, "resize", &rest) && sscanf(rest, "%d %d", &a, &b) == 2) {
             scene.n_columns = a;
             scene.n_rows = b;
@@ -682,8 +712,7 @@ int main(int argc, char **argv)
             vterm_set_size(scene.vt, b, a);
             ioctl(scene.pty, TIOCSWINSZ, &size);
         } else if (begins(line, "pause", &rest)) {
-            uint64_t until = whit_now_ns() + strtoull(rest, NULL, 10) * 1000000u;
-            while (whit_now_ns() < until) pump(20);
+            pause_keys(strtoull(rest, NULL, 10));
         } else if (begins(line, "until", &rest)) {
             wait_file(rest);
         } else if (begins(line, "shell", &rest)) {
