@@ -40,7 +40,7 @@ def server(name, **more):
 def interrupted(calls, question):
     endpoint = Endpoint([message(None, calls), message("done")])
     status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--yes"],
-                               [(question, "\x03"), (question, "y\n")], environment(), 30)
+                               [(question, "\x03"), (question, "y\n")], environment())
     endpoint.server.shutdown()
     wanted(status != 0 and "interrupted" in seen and len(endpoint.requests) == 1, f"Ctrl-C: {status}, {seen}")
     return seen

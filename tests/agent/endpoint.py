@@ -41,11 +41,27 @@ def streamed(text="", calls=(), n=7, end="data: [DONE]\n\n", line="\n", cut=None
     return (200, body if cut is None else body[:cut], {"Content-Type": "text/event-stream"})
 
 
+class Withheld(list):
+    """Answers, of which all but the first are given once `typed` is set: what is typed then comes before the second,
+    however slow the machine is."""
+
+    def __init__(self, answers):
+        super().__init__(answers)
+        self.typed, self.is_first = threading.Event(), True
+
+    def pop(self, i):
+        if not self.is_first:
+            self.typed.wait(600)
+        self.is_first = False
+        return super().pop(i)
+
+
 class Endpoint:
     """Answers: (status, bytes, headers), or "cut" for a connection that breaks in the middle."""
 
     def __init__(self, answers):
-        self.answers, self.requests, self.headers, self.models = list(answers), [], [], ["first", "second"]
+        self.answers = answers if isinstance(answers, Withheld) else list(answers)
+        self.requests, self.headers, self.models = [], [], ["first", "second"]
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):

@@ -5,11 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 
 import checks
 from checks import environment, wanted
-from endpoint import Endpoint, at_terminal, message
+from endpoint import Endpoint, Withheld, at_terminal, message
 
 WHIT = sys.argv[1]
 SOURCE = "int main(void)\n{\n    return 0;\n}\n"
@@ -56,20 +55,6 @@ def source():
 
 def tree():
     return sorted(os.path.join(at, f) for at, _, files in os.walk("p") for f in files)
-
-
-class Withheld(list):
-    """Answers, of which all but the first are given once `typed` is set."""
-
-    def __init__(self, answers):
-        super().__init__(answers)
-        self.typed, self.is_first = threading.Event(), True
-
-    def pop(self, i):
-        if not self.is_first:
-            self.typed.wait(600)
-        self.is_first = False
-        return super().pop(i)
 
 
 END = message("done")
@@ -228,10 +213,10 @@ wanted(open("p/lines").read() == "".join("one\n" if i == 2 else x for i, x in en
 wanted("refused 1 hunk" in told[0] and "refused by the person" in told[1], f"hunks: {told}")
 
 # A question reaches the person, and the answer the model; what was typed before the question is not the answer.
-endpoint = Endpoint([])
-endpoint.answers = Withheld([command("true"), message(None, [("ask", {"question": "Which colour?"})]), END])
+answers = Withheld([command("true"), message(None, [("ask", {"question": "Which colour?"})]), END])
+endpoint = Endpoint(answers)
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"],
-                           [("runs true", "blue\n"), ("", "", endpoint.answers.typed.set), ("Which colour?", "green\n")], environment())
+                           [("runs true", "blue\n"), ("", "", answers.typed.set), ("Which colour?", "green\n")], environment())
 wanted(status == 0 and endpoint.requests[-1]["messages"][-1]["content"] == "green\n", f"ask: {seen}")
 
 # Without the sandbox: only where a person says so, and then each command is asked about.

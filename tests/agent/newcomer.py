@@ -13,7 +13,7 @@ import time
 import checks
 from acp import Editor
 from checks import wanted
-from endpoint import Endpoint, at_terminal, message, streamed
+from endpoint import Endpoint, Withheld, at_terminal, message, streamed
 
 WHIT = sys.argv[1]
 
@@ -290,8 +290,9 @@ busy = (503, b"", {"Retry-After": "1"})
 for answer, keys, terminal in (("n", [("agent>", "wait\n"), ("trying again", "!touch ran\nend\n")], "xterm"), ("n", [("agent>", "see\n!touch ran\nend\n")], "dumb"),
                                ("y", [("agent>", "!touch ran\nend\n")], "dumb")):
     project()
-    answers = [busy, END, END] if terminal == "xterm" else [END, END]
-    status, seen, e = at(answers, [*keys, ("!touch ran. Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM=terminal)
+    answers = Withheld([busy, END, END]) if terminal == "xterm" else [END, END]
+    typed = [("", "", answers.typed.set)] if terminal == "xterm" else []
+    status, seen, e = at(answers, [*keys, *typed, ("!touch ran. Do it? [y/N", answer + "\n"), ("agent>", "/bye\n")], TERM=terminal)
     wanted(os.path.exists("p/ran") == (answer == "y") and "may have been pasted" in seen and "end\n" not in [r["messages"][-1]["content"] for r in e.requests],
            f"a pasted command ({terminal}): {seen}")
 # And one that does not look as it is: the line editor leaves its invisible characters, and those that reorder it, to the terminal.
@@ -311,7 +312,9 @@ for answer, terminal in (("n", "xterm"), ("n", "dumb"), ("y", "xterm")):
     tasks = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "user"]
     wanted(status == 0 and read() == "int b;\n" and tasks == ["one"] + ["second task"] * (answer == "y"), f"a pasted task ({terminal}): {tasks} {seen}")
 project()
-status, seen, e = at([busy, END, END], [("agent>", "wait\n"), ("trying again", "x" * 5000 + "\n"), ("too long to be asked about", ""), ("agent>", "/bye\n")])
+answers = Withheld([busy, END, END])
+status, seen, e = at(answers, [("agent>", "wait\n"), ("trying again", "x" * 5000 + "\n"), ("", "", answers.typed.set),
+                               ("too long to be asked about", ""), ("agent>", "/bye\n")])
 wanted(status == 0 and len(e.requests) == 2, f"a pasted line that is too long: {seen}")
 project()
 status, seen, e = at([message(None, [("write", {"path": "src/a.c", "content": "int b;\n"})]), END, END],

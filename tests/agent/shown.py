@@ -222,7 +222,7 @@ def at_full_terminal(command, keys):
     if pid == 0:
         os.set_blocking(1, False)
         os.execvpe(command[0], command, environment())
-    seen, answers, end = b"", list(keys), time.time() + 20
+    seen, answers, end = b"", list(keys), time.time() + 300
     time.sleep(1)
     while time.time() < end:
         if not select.select([terminal], [], [], 0.1)[0]:
