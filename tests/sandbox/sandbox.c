@@ -4,6 +4,7 @@
 #include "test_folder.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -451,6 +452,57 @@ static void hidden_folders_stay_closed(void **state)
     }
 }
 
+/* Finds a file with settings of installed programs. */
+static bool find_settings(char path[600])
+{
+    static const char *const folders[] = {"/usr/local/etc", "/usr/etc"};
+    struct stat about;
+    bool is_found = false;
+    for (size_t i = 0; !is_found && i < sizeof folders / sizeof *folders; i++) {
+        DIR *entries = opendir(folders[i]);
+        for (struct dirent *entry; entries && !is_found && (entry = readdir(entries));) {
+            snprintf(path, 600, "%s/%s", folders[i], entry->d_name);
+            is_found = lstat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, R_OK) == 0;
+        }
+        if (entries) closedir(entries);
+    }
+    return is_found;
+}
+
+/* Settings of installed programs, such as a npmrc with a password, lie in folders of the system, too. They are read if
+ * the rules name their folder. */
+static void settings_are_not_read(void **state)
+{
+    (void)state;
+    need_sandbox();
+    char settings[600], folder[600], line[2000];
+    if (!find_settings(settings)) skip();
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(settings, '/') - settings), settings);
+    const char *const read[] = {folder, NULL}, *const write[] = {scratch, NULL};
+    snprintf(line, sizeof line, "cat '%s' >out && echo read; ls /usr >out && ls /usr/local >out && echo listed",
+             settings);
+    const char *arguments[4];
+    whit_sandbox_shell(line, arguments);
+    for (int round = 0; round < 4; round++) {
+        const bool is_named = round >= 2;
+        const whit_sandbox_command command = {.arguments = arguments,
+                                              .folder = scratch,
+                                              .home = home,
+                                              .rules = {.read = is_named ? read : NULL, .write = write},
+                                              .no_namespaces = round % 2 == 1};
+        whit_sandbox_result result = {0};
+        whit_error error;
+        assert_ok(whit_sandbox_run(&command, &result, &error), error);
+        whit_buf_append(&result.output, "", 1);
+        whit_buf_append(&result.refused, "", 1);
+        const char *output = (char *)result.output.data, *refused = (char *)result.refused.data;
+        if ((strstr(output, "read\n") != NULL) != is_named || !strstr(output, "listed") ||
+            (strstr(refused, settings) != NULL) == is_named)
+            fail_msg("%d: %s\n%s", round, output, refused);
+        whit_sandbox_result_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +515,7 @@ int main(void)
         cmocka_unit_test(no_way_leads_out_without_namespaces),
         cmocka_unit_test(a_process_gives_up_the_rest),
         cmocka_unit_test(hidden_folders_stay_closed),
+        cmocka_unit_test(settings_are_not_read),
     };
     return cmocka_run_group_tests(tests, prepare, remove_folder);
 }

@@ -67,6 +67,7 @@ const char *const whit_landlock_system[] = {"/usr",
                                             "/dev/random",
                                             "/sys/devices/system/cpu",
                                             NULL};
+const char *const whit_landlock_settings[] = {"/usr/etc", "/usr/var", "/usr/local/etc", "/usr/local/var", NULL};
 static const char *const devices[] = {"/dev/null", "/dev/full", NULL};
 
 uint32_t whit_landlock_abi(void)
@@ -110,33 +111,36 @@ bool whit_landlock_allow_read(int ruleset, const char *path)
     return allow(ruleset, path, RIGHTS_READING, 0);
 }
 
-/* Returns whether a hidden path is below the resolved folder. */
-static bool hides_below(const whit_sandbox_rules *rules, const char *folder)
+/* Returns whether a path of the list is below the resolved folder. */
+static bool has_below(const char *const *list, const char *folder)
 {
-    for (const char *const *p = rules->hidden; p && *p; p++)
-        if (whit_path_is_below(*p, folder) && strcmp(*p, folder) != 0) return true;
+    for (; list && *list; list++)
+        if (whit_path_is_below(*list, folder) && strcmp(*list, folder) != 0) return true;
     return false;
 }
 
-static bool is_hidden(const whit_sandbox_rules *rules, const char *path)
+static bool is_listed(const char *const *list, const char *path)
 {
-    for (const char *const *p = rules->hidden; *p; p++)
-        if (strcmp(path, *p) == 0) return true;
+    for (; list && *list; list++)
+        if (strcmp(path, *list) == 0) return true;
     return false;
 }
 
-/* Adds rules for all entries of a resolved folder but the hidden ones. Rules of Landlock only add rights, so a folder
- * on the way to a hidden path gets no rule, and its names cannot be listed. */
+/* Adds rules for all entries of a resolved folder but the hidden ones and those with settings. Rules of Landlock only
+ * add rights, so a folder on the way to a hidden path gets no rule, and its names cannot be listed; on the way to
+ * settings they can. */
 static bool allow_entries(int ruleset, const char *folder, uint64_t rights, const whit_sandbox_rules *rules)
 {
     char path[PATH_MAX];
     DIR *entries = opendir(folder);
-    bool ok = true;
+    bool ok = has_below(rules->hidden, folder) || allow(ruleset, folder, rights & RIGHT_LIST, 0);
     for (struct dirent *entry; entries && ok && (entry = readdir(entries));) {
         const bool is_dot = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
         int n = snprintf(path, sizeof path, "%s/%s", folder[1] ? folder : "", entry->d_name);
-        if (is_dot || n >= (int)sizeof path || is_hidden(rules, path)) continue;
-        if (hides_below(rules, path))
+        if (is_dot || n >= (int)sizeof path || is_listed(rules->hidden, path) ||
+            is_listed(whit_landlock_settings, path))
+            continue;
+        if (has_below(rules->hidden, path) || has_below(whit_landlock_settings, path))
             ok = allow_entries(ruleset, path, rights, rules);
         else
             ok = allow(ruleset, path, rights, O_NOFOLLOW) || errno == ENOENT;
@@ -145,11 +149,12 @@ static bool allow_entries(int ruleset, const char *folder, uint64_t rights, cons
     return ok;
 }
 
-/* Like allow(), but leaves out the hidden paths below the folder. */
+/* Like allow(), but leaves out the hidden paths and the settings below the folder. */
 static bool allow_around(int ruleset, const char *path, uint64_t rights, const whit_sandbox_rules *rules)
 {
     char folder[PATH_MAX];
-    if (!realpath(path, folder) || !hides_below(rules, folder)) return allow(ruleset, path, rights, 0);
+    if (!realpath(path, folder) || !(has_below(rules->hidden, folder) || has_below(whit_landlock_settings, folder)))
+        return allow(ruleset, path, rights, 0);
     return allow_entries(ruleset, folder, rights, rules);
 }
 

@@ -23,6 +23,9 @@ bool whit_landlock_allow_read(int ruleset, const char *path);
 bool whit_landlock_restrict(int ruleset);
 /* Folders and files of the system that every program may read and execute; the list ends with NULL. */
 extern const char *const whit_landlock_system[];
+/* Folders in those of the system that have settings and data of installed programs, perhaps with passwords: their files
+ * are not read, unless the rules name such a folder. The list ends with NULL. */
+extern const char *const whit_landlock_settings[];
 
 /* ---- seccomp (filter.c) ----------------------------------------------------------------------- */
 

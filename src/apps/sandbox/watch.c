@@ -130,11 +130,11 @@ static bool resolve_path(const char *path, char *out)
     return ok;
 }
 
-/* Returns whether a path is below one that is hidden in the folder `root`. */
-static bool is_hidden(const whit_sandbox_rules *rules, const char *root, const char *path)
+/* Returns whether a path is below one of the list, which is in the folder `root`. */
+static bool is_left_out(const char *const *list, const char *root, const char *path)
 {
-    for (const char *const *p = rules->hidden; p && *p; p++)
-        if (whit_path_is_below(path, *p) && whit_path_is_below(*p, root) && strcmp(*p, root) != 0) return true;
+    for (; list && *list; list++)
+        if (whit_path_is_below(path, *list) && whit_path_is_below(*list, root) && strcmp(*list, root) != 0) return true;
     return false;
 }
 
@@ -162,7 +162,9 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     if (!resolve_path(joined, at)) return false; /* the folder does not exist, so no access was refused */
     for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++) {
         const char *root = watch->roots[i];
-        const bool is_closed = i >= watch->n_writable && is_hidden(watch->rules, root, at);
+        const bool is_closed = i >= watch->n_writable &&
+            (is_left_out(watch->rules->hidden, root, at) ||
+             (is_left_out(whit_landlock_settings, root, at) && !whit_path_is_folder(at)));
         if (whit_path_is_below(at, root) && !is_closed) return false;
     }
     char line[sizeof watch->last];
