@@ -70,6 +70,14 @@ status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--
                            2 * [("Do it? [y/N", "y\n")], environment())
 wanted(status == 0 and os.path.exists("checked") and "return 5" in source(), f"an unheld check with a yes: {seen}")
 
+# Files that the copy leaves out, because they lie too deep or the list of copied files has no line for them, are told once.
+for path, n in (("d/" * 34 + "f", 1), ("a\nb", 1), ("d/" * 30 + "f", 0)):
+    project({})
+    os.makedirs(os.path.dirname("p/" + path), exist_ok=True)
+    open("p/" + path, "w").write("x\n")
+    done, got = agent([command("true"), command("find . -name f"), END])
+    wanted(done.stderr.count("do not see all files of this project") == n and ("/f\n" in got[1]) == (n == 0), f"{path!r}: {done.stderr} {got}")
+
 # A name that ends as a folder's is refused by itself: what the same answer writes beside it is written.
 project({})
 done, got = agent([message(None, [("write", {"path": "made/", "content": "x\n"}), ("write", {"path": "ok.txt", "content": "x\n"})]), END])

@@ -225,6 +225,13 @@ for name, there in (("out.log", "text\n"), ("mine.log", "mine\n")):
     ended = agent("unruled", endpoint, "-j", "1", "TASK 1: x")
     wanted(tree("unruled").get(name) == there and (ended.returncode == 0) == (name == "out.log"), name, ended)
 
+# What a task writes deeper than a walk goes is not lost unseen.
+project("deep")
+endpoint = Endpoint(False)
+endpoint.reply = lambda messages: write("d/" * 34 + "f", "text\n") if messages[-1]["role"] == "user" else END
+ended = agent("deep", endpoint, "-j", "1", "TASK 1: x")
+wanted(ended.returncode == 1 and "folders more than 32 levels deep" in ended.stderr and set(tree("deep")) == {"a.c", ".whit/agent.json"}, ended)
+
 # A home folder in the project is no place to start an MCP server, in a task's copy of that project, too.
 project("inside")
 witness = os.path.abspath("inside/witness")

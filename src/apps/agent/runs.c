@@ -144,6 +144,16 @@ static void hide_all(struct hidden *hidden, const char *project)
         if (whit_guard_own_folder(which, folder)) hide(hidden, folder);
 }
 
+/* Tells the person, once, that commands do not see all files of the project. */
+static void tell_part(whit_runner *runner, const whit_scratch *scratch)
+{
+    if (!scratch->is_part || runner->was_part_said || !runner->note) return;
+    runner->note(runner->user,
+                 "commands and checks do not see all files of this project: left out are folders that cannot be read "
+                 "or lie more than 32 levels deep, files after the first 200,000, and names with line feeds");
+    runner->was_part_said = true;
+}
+
 whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scratch *scratch, const whit_changes *staged,
                                const char *line, uint32_t seconds, whit_sandbox_result *result, whit_error *error)
 {
@@ -152,6 +162,7 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
     if (status == WHIT_OK) status = whit_scratch_update(scratch, runner->project, &all, error);
     whit_changes_free(&unsaved);
     whit_buf_free(&all.changes);
+    if (status == WHIT_OK) tell_part(runner, scratch);
     struct hidden hidden = {.n = 0};
     const char *arguments[4], *const write[] = {scratch->tree, scratch->home, NULL};
     hide_all(&hidden, runner->project);

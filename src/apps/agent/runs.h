@@ -30,7 +30,7 @@ typedef struct whit_runner {
     const volatile bool *cancel;
     void (*note)(void *user, const char *line); /* called with each note about a command, for the person; may be NULL */
     void *user;
-    bool was_probed, was_said;
+    bool was_probed, was_said, was_part_said;
     /* number of the last pass of checks (whit_scratch_begin_pass); "": the last gate pass ran no command, or
      * whit_gate_written() was called since */
     char pass[WHIT_PASS_BYTES];

@@ -302,7 +302,11 @@ static bool visit(void *user, const char *path)
     char full[PATH_MAX];
     struct stat own, copy;
     const char *name;
-    if (strchr(path, '\n') || whit_light_secret(u->project, path) ||
+    if (strchr(path, '\n')) { /* the list of copied files has a line for each */
+        u->scratch->is_part = true;
+        return true;
+    }
+    if (whit_light_secret(u->project, path) ||
         snprintf(full, sizeof full, "%s/%s", u->project, path) >= (int)sizeof full || lstat(full, &own) != 0 ||
         !(S_ISREG(own.st_mode) || S_ISLNK(own.st_mode)))
         return true;
@@ -453,11 +457,12 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     char path[PATH_MAX + 16];
     uint8_t digest[WHIT_HASH_BYTES];
     scratch->n_copied = scratch->n_same = 0;
+    scratch->is_part = false;
     whit_guard_hash(digest);
     whit_hash_hex(digest, u.keys);
     whit_buf_printf(&u.text, "%s\n", u.keys);
     read_list(&u);
-    if (u.status == WHIT_OK) (void)whit_walk(project, &how, visit, &u);
+    if (u.status == WHIT_OK && !whit_walk(project, &how, visit, &u)) scratch->is_part = true;
     if (u.status == WHIT_OK) remove_gone(&u);
     if (u.status == WHIT_OK && scratch->removes_strangers && !whit_walk(scratch->tree, &all, remove_stranger, &u))
         u.status = whit_fail(error, WHIT_ERROR_LIMIT,

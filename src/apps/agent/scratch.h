@@ -19,6 +19,7 @@ typedef struct whit_scratch {
     /* lock: descriptor of the lock file, which one process locks at a time; tree_fd: descriptor of `tree` */
     int lock, tree_fd;
     uint32_t n_copied, n_same; /* numbers of files that the last update copied, and that it found unchanged */
+    bool is_part;              /* the last update did not reach all files of the project (whit_walk) */
     /* the next update removes files that are neither in the project nor ignored by .gitignore */
     bool removes_strangers;
 } whit_scratch;

@@ -56,8 +56,13 @@ whit_status whit_snapshot_take(whit_snapshot *s, const char *folder, whit_error 
     *s = (whit_snapshot){.folder = folder};
     /* The copy got no ignored files, so any such file is one that the task wrote. */
     const whit_walk_how how = {.is_unruled = true};
-    (void)whit_walk(folder, &how, add_file, s);
+    const bool is_whole = whit_walk(folder, &how, add_file, s);
     if (s->failed) return whit_fail_memory(error, "the list of the project's files", 0);
+    if (!is_whole) /* changes of a file that is not listed would be lost */
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: the copy of a task has more than 200,000 files, folders more than 32 levels deep or one "
+                         "that cannot be read, so its changes cannot be listed",
+                         folder);
     if (s->n) qsort(s->files, s->n, sizeof *s->files, compare_paths);
     return WHIT_OK;
 }

@@ -25,7 +25,8 @@ typedef struct whit_snapshot {
 } whit_snapshot;
 
 /* Hashes the regular files of a folder. It leaves out files that cannot be read or have more than 64 MiB. `folder` must
- * stay valid as long as the snapshot; free the snapshot in every case. Errors: memory. */
+ * stay valid as long as the snapshot; free the snapshot in every case. Errors: memory, limit (files that cannot be
+ * reached). */
 whit_status whit_snapshot_take(whit_snapshot *s, const char *folder, whit_error *error);
 void whit_snapshot_free(whit_snapshot *s);
 
