@@ -43,13 +43,17 @@ for (const [text, wanted] of [
   ["[bad](javascript:alert(1)) [b](data:text/html,x) [c](file:///etc)", "[bad](javascript:alert(1)) [b](data:text/html,x) [c](file:///etc)"],
   ["![i](https://a.b/i.png)", "<a href=https://a.b/i.png>image: i</a>"],
   ["<script>alert(1)</script>", "<script>alert(1)</script>"],
-  ["[a [b](https://c.d) e](https://f.g)", "<a href=https://f.g/>a [b](https://c.d) e</a>"],
+  ["[a [b](https://c.d) e](https://f.g)", "<a href=https://f.g/>a [b](https://c.d) e (f.g)</a>"],
   // A label that is the address of another host than the link's.
   ["[https://good.example/a](https://bad.example:8/)", "<a href=https://bad.example:8/>https://good.example/a (bad.example:8)</a>"],
   ["[**good.example**](http://bad.example)", "<a href=http://bad.example/><strong>good.example</strong> (bad.example)</a>"],
   ["https://good.example@bad.example/", "<a href=https://good.example@bad.example/>https://good.example@bad.example/ (bad.example)</a>"],
   ["https://a\u0440\u0440le.com", "<a href=https://xn--ale-0eda.com/>https://a\u0440\u0440le.com (xn--ale-0eda.com)</a>"],
   ["[Good.example:8/x](https://good.example) [v1.2 of it](https://b.c)", "<a href=https://good.example/>Good.example:8/x</a> <a href=https://b.c/>v1.2 of it</a>"],
+  ["[https://good.example \u2013 sign in](https://bad.example)", "<a href=https://bad.example/>https://good.example \u2013 sign in (bad.example)</a>"],
+  ["[Sign in at \"www.good.example\"](https://bad.example)", "<a href=https://bad.example/>Sign in at \"www.good.example\" (bad.example)</a>"],
+  ["[at:https://good.example/bad.example](https://bad.example)", "<a href=https://bad.example/>at:https://good.example/bad.example (bad.example)</a>"],
+  ["[read good.example](https://good.example) https://a.b/c.html", "<a href=https://good.example/>read good.example</a> <a href=https://a.b/c.html>https://a.b/c.html</a>"],
   // Dollars: formulas, prices, variables of a shell.
   ["$x$ costs $5 and $10", "<math><mi>x</mi></math> costs $5 and $10"],
   ["$HOME/$PATH and US$5", "$HOME/$PATH and US$5"],

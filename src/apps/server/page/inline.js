@@ -172,11 +172,14 @@ function safeAddress(target) {
 
 const textOfNode = node => typeof node === "string" ? node : node.children.map(textOfNode).join("");
 
-/* Returns the host of an address if the label of its link looks like an address of another host; "" otherwise. */
+/* A word that begins with a scheme and a host, or with a name of a host. */
+const HOST_NAME = /(?<![\p{L}\p{N}._-])(?:https?:\/\/([^\s/?#]+)|((?:[\p{L}\p{N}-]+\.)+\p{L}{2,}))\S*/giu;
+
+/* Returns the host of an address if the label of its link has words that look like addresses of another host; ""
+ * otherwise. */
 function otherHost(label, address) {
-  const named = /^\s*(?:https?:\/\/)?((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})(?=[/:?#@]|\s*$)/iu.exec(label);
-  const url = new URL(address);
-  return named && /^http/.test(url.protocol) && named[1].toLowerCase() !== url.hostname ? url.host : "";
+  const url = new URL(address), named = [...label.matchAll(HOST_NAME)].map(m => (m[1] || m[2]).toLowerCase());
+  return /^http/.test(url.protocol) && named.some(name => name !== url.hostname && name !== url.host) ? url.host : "";
 }
 
 function linkNode(children, address) {
