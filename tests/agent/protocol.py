@@ -208,7 +208,11 @@ for words, env, changed, is_asked in (
         (["node", f"--require={P}/tools/a.js", "s"], {}, "tools/b.js", True), (["python3", "-m", "s"], {"PYTHONPATH": f"/usr/share:{P}/tools"}, "tools/s.py", True),
         (["python3", "-m", "s"], {"PYTHONPATH": f"{P}/new"}, "new/s.py", True), (["s"], {"PATH": f"{P}/tools:/usr/bin"}, "tools/s", True),
         (["dotnet", P + "/tools/s.dll"], {}, "tools/s.dll", True), (["go", "run", P + "/tools"], {}, "tools/s.go", True),
-        (["npx", "-y", "server-filesystem", P], {}, "b.c", False), (["uvx", "mcp-server-git", "--repository", P], {}, "b.c", False),
+        (["bash", "-c", '"$HOME/q/tools/a.js"'], {}, "tools/b.js", True), (["bash", "-c", "~/q/tools/a.js"], {}, "tools/b.js", True),
+        (["sh", "-c", f"node<{P}/tools/a.js"], {}, "tools/b.js", True), (["deno", "run", "file://" + P + "/tools/a.js"], {}, "tools/b.js", True),
+        (["php", "-d", f"auto_prepend_file={P}/tools/a.js", "/s.php"], {}, "tools/b.js", True),
+        (["s"], {"RUBYOPT": f"-I{P}/tools -rs"}, "tools/s.rb", True), (["s"], {"HOOK": f"{P}/tools/a.js"}, "tools/b.js", True),
+        (["npx", "-y", "server-filesystem", P], {}, "b.c", False), (["s", "--root=" + P + "/tools"], {"ROOT": P + "/tools"}, "tools/b.js", False), (["uvx", "mcp-server-git", "--repository", P], {}, "b.c", False),
         (["server", "--root", P], {"ROOT": P}, "b.c", False)):
     project()
     os.makedirs("p/tools")

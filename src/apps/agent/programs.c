@@ -112,28 +112,39 @@ static bool know_word(const char *project, const char *start, const char *word, 
     return !is_part || know_folder(project, real);
 }
 
-/* Tells the folder of code that a path names: the folder itself, which may be the project, or the folder of a file.
- * `path` may begin with "~/", "$HOME/" or "${HOME}/". */
-static bool know_code(const char *project, const char *start, const char *path, size_t n_bytes)
+/* Writes the absolute path of a path in a text. It may begin with "~/", "$HOME/" or "${HOME}/", and follow the letter of
+ * an option ("-I/FOLDER"). Sets *is_whole to whether it is absolute by itself. Returns false if it is no path. */
+static bool make_full(const char *start, const char *path, size_t n_bytes, char full[PATH_MAX], bool *is_whole)
 {
     static const char *const homes[] = {"~", "$HOME", "${HOME}"};
-    char full[PATH_MAX], real[PATH_MAX];
     const char *folder = start;
-    bool is_whole = whit_path_is_absolute(path);
-    if (!n_bytes || n_bytes >= PATH_MAX) return true;
+    if (n_bytes > 2 && path[0] == '-' && path[1] != '-' && strchr("/~$", path[2])) {
+        path += 2;
+        n_bytes -= 2;
+    }
+    *is_whole = whit_path_is_absolute(path);
+    if (!n_bytes || n_bytes >= PATH_MAX) return false;
     for (size_t i = 0; i < COUNT(homes); i++) {
         const size_t n = strlen(homes[i]);
         if (n_bytes < n || memcmp(path, homes[i], n) != 0 || (n_bytes > n && path[n] != '/')) continue;
         folder = whit_or_empty(getenv("HOME"));
-        is_whole = false;
+        *is_whole = false;
         path += n;
         n_bytes -= n;
         break;
     }
-    const int n = is_whole ? snprintf(full, sizeof full, "%.*s", (int)n_bytes, path)
-                           : snprintf(full, sizeof full, "%s/%.*s", folder, (int)n_bytes, path);
+    const int n = *is_whole ? snprintf(full, PATH_MAX, "%.*s", (int)n_bytes, path)
+                            : snprintf(full, PATH_MAX, "%s/%.*s", folder, (int)n_bytes, path);
     whit_path_adopt(full);
-    if (!whit_path_is_absolute(full) || n >= (int)sizeof full) return true;
+    return whit_path_is_absolute(full) && n < PATH_MAX;
+}
+
+/* Tells the folder of code that a path names: the folder itself, which may be the project, or the folder of a file. */
+static bool know_code(const char *project, const char *start, const char *path, size_t n_bytes)
+{
+    char full[PATH_MAX], real[PATH_MAX];
+    bool is_whole;
+    if (!make_full(start, path, n_bytes, full, &is_whole)) return true;
     follow_links(full, real);
     const bool is_there = whit_path_exists(real);
     if (is_there && !whit_path_is_folder(real)) return know_program(project, full);
@@ -141,8 +152,20 @@ static bool know_code(const char *project, const char *start, const char *path, 
     return !*real || (!is_whole && !is_there) || know_folder(project, real);
 }
 
-/* Tells what the paths in a line of code or in a list of paths name. */
-static bool know_line(const char *project, const char *start, const char *line)
+/* Tells the folder of a program that a path in a word names: only a file that is there, since a word may be anything. */
+static bool know_part(const char *project, const char *start, const char *path, size_t n_bytes)
+{
+    char full[PATH_MAX], real[PATH_MAX];
+    bool is_whole;
+    if (!make_full(start, path, n_bytes, full, &is_whole)) return true;
+    follow_links(full, real);
+    const bool is_file = whit_path_exists(real) && !whit_path_is_folder(real);
+    return !is_file || !is_program(full) || know_program(project, full);
+}
+
+/* Tells what the paths in a line of code or in a list of paths name, each by `know`. */
+static bool know_line(const char *project, const char *start, const char *line,
+                      bool (*know)(const char *project, const char *start, const char *path, size_t n_bytes))
 {
     static const char separators[] = " \t\r\n\"'`=:;,&|()<>[]";
     bool ok = true;
@@ -150,7 +173,7 @@ static bool know_line(const char *project, const char *start, const char *line)
         n = strcspn(line, separators);
         /* the colon after a drive of Windows separates nothing */
         if (n == 1 && *line != '/' && whit_path_is_absolute(line)) n = 2 + strcspn(line + 2, separators);
-        ok = know_code(project, start, line, n) && ok;
+        ok = know(project, start, line, n) && ok;
     }
     return ok;
 }
@@ -196,8 +219,8 @@ static bool know_options(const char *project, const char *start, const json_t *c
     {
         const char *word = whit_or_empty(json_string_value(item)), *value;
         const bool is_option = i && names_code(word, &value);
-        if (i && (is_value || is_line(word))) ok = know_line(project, start, word) && ok;
-        if (is_option && value) ok = know_line(project, start, value) && ok;
+        if (i) ok = know_line(project, start, word, is_value || is_line(word) ? know_code : know_part) && ok;
+        if (is_option && value) ok = know_line(project, start, value, know_code) && ok;
         is_value = is_option && !value;
     }
     /* python3 FOLDER, npx FOLDER */
@@ -223,13 +246,13 @@ static bool know_variables(const char *project, const char *start, const json_t 
     bool ok = true;
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)own, name, value) if (is_code_variable(name)) ok =
-        know_line(project, start, json_string_value(value)) && ok;
+    json_object_foreach((json_t *)(uintptr_t)own, name, value) ok =
+        know_line(project, start, json_string_value(value), is_code_variable(name) ? know_code : know_part) && ok;
     for (char *const *variable = whit_own_variables(); *variable; variable++) {
         char inherited[64];
         snprintf(inherited, sizeof inherited, "%.*s", (int)strcspn(*variable, "="), *variable);
         const char *text = strchr(*variable, '=');
-        if (text && is_code_variable(inherited)) ok = know_line(project, start, text + 1) && ok;
+        if (text && is_code_variable(inherited)) ok = know_line(project, start, text + 1, know_code) && ok;
     }
     return ok;
 }
