@@ -112,8 +112,8 @@ static bool know_word(const char *project, const char *start, const char *word, 
     return !is_part || know_folder(project, real);
 }
 
-/* Writes the absolute path of a path in a text. It may begin with "~/", "$HOME/" or "${HOME}/", and follow the letter of
- * an option ("-I/FOLDER"). Sets *is_whole to whether it is absolute by itself. Returns false if it is no path. */
+/* Writes the absolute path of a path in a text. It may begin with "~/", "$HOME/" or "${HOME}/", and follow the letter
+ * of an option ("-I/FOLDER"). Sets *is_whole to whether it is absolute by itself. Returns false if it is no path. */
 static bool make_full(const char *start, const char *path, size_t n_bytes, char full[PATH_MAX], bool *is_whole)
 {
     static const char *const homes[] = {"~", "$HOME", "${HOME}"};
@@ -152,7 +152,7 @@ static bool know_code(const char *project, const char *start, const char *path, 
     return !*real || (!is_whole && !is_there) || know_folder(project, real);
 }
 
-/* Tells the folder of a program that a path in a word names: only a file that is there, since a word may be anything. */
+/* Tells the folder of a program that a path in a word names: only a file that is there, since words may be anything. */
 static bool know_part(const char *project, const char *start, const char *path, size_t n_bytes)
 {
     char full[PATH_MAX], real[PATH_MAX];
