@@ -495,7 +495,9 @@ static bool search_file(void *user, const char *path)
     whit_error error;
     bool here = !strcmp(project->folder, ".");
     const char *root = here ? "" : project->folder;
+    struct stat about;
     snprintf(full, sizeof full, "%s%s%s", root, here ? "" : "/", path);
+    if (lstat(full, &about) == 0 && S_ISLNK(about.st_mode) && !is_of_project(project->e, full)) return true;
     const struct ed_doc *doc = ed_doc_find(project->e, full);
     uint8_t *unsaved = NULL; /* content of an open file with unsaved changes, which is searched instead of the file */
     if (doc && whit_buffer_is_modified(doc->buffer) && whit_text_size(doc->buffer->text) <= UNSAVED_BYTES &&
