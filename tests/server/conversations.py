@@ -10,9 +10,11 @@ from client import Server, check
 SHARED = "the land and the ice and the sea and the sun " * 6
 
 
-def turn(server, name, text, header="x-session-id"):
+def turn(server, name, text, header="x-session-id", key=None):
     """(tokens of the prompt, those from the cache)"""
     headers = {header: name} if name else {}
+    if key:
+        headers["Authorization"] = "Bearer " + key
     body = {"prompt": text, "max_tokens": 4, "temperature": 0, "ignore_eos": True}
     status, reply = server.ask("POST", "/v1/completions", body, headers)
     check(status == 200, status, reply[:200])
@@ -37,6 +39,18 @@ def test_named(header):
     # The answers are what they are without a name.
     named = json.loads(server.ask("POST", "/v1/completions", {"prompt": SHARED, "max_tokens": 12, "temperature": 0}, {header: "x"})[1])
     check(named["choices"][0]["text"] == server.text(SHARED, 12), named)
+    server.end()
+
+
+def test_keys():
+    """The same name of two keys is two conversations: neither takes the other's slot."""
+    server = Server("-np", "2", "-c", "512", "-m", "tales", "--api-key", "anna,ben")
+    texts = {"anna": "a cat " * 40, "ben": "the sea " * 40}
+    for key, text in texts.items():
+        turn(server, "default", text, key=key)
+    for key, text in texts.items():
+        n, cached = turn(server, "default", text + "again", key=key)
+        check(n - cached < 12, key, n, cached)
     server.end()
 
 
@@ -96,6 +110,7 @@ def test_files():
 
 for one in ("x-session-id", "X-Claude-Code-Session-Id", "session_id"):
     test_named(one)
+test_keys()
 test_slots()
 test_files()
 sys.exit(client.failures > 0)

@@ -644,9 +644,9 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     return ok && submit_jobs(ask, reply);
 }
 
-/* Returns a hash of the conversation's name, which some clients and load balancers send in a header; 0 without such a
- * header. */
-static uint64_t name_conversation(const whit_web_request *request)
+/* Returns a hash of the conversation's name, which some clients and load balancers send in a header, and of the key: a
+ * name that two keys use is two conversations. Returns 0 without such a header. */
+static uint64_t name_conversation(const whit_web_request *request, uint64_t key)
 {
     static const char *const headers[] = {"x-session-id",       "x-claude-code-session-id",
                                           "x-session-affinity", "session-id",
@@ -656,7 +656,11 @@ static uint64_t name_conversation(const whit_web_request *request)
     for (size_t i = 0; !result && i < sizeof headers / sizeof headers[0]; i++) {
         const char *name = whit_web_header(request, headers[i]);
         if (!name || !*name) continue;
-        crypto_generichash(hash, sizeof hash, (const uint8_t *)name, strlen(name), NULL, 0);
+        crypto_generichash_state state;
+        crypto_generichash_init(&state, NULL, 0, sizeof hash);
+        crypto_generichash_update(&state, (const uint8_t *)&key, sizeof key);
+        crypto_generichash_update(&state, (const uint8_t *)name, strlen(name));
+        crypto_generichash_final(&state, hash, sizeof hash);
         memcpy(&result, hash, sizeof result);
     }
     return result;
@@ -676,7 +680,7 @@ static whit_ask *open_ask(const whit_call *call, const json_t *body, bool is_cha
     ask->number = whit_site_number(api->site);
     snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl", ask->number);
     whit_models_keep(api);
-    ask->conversation = name_conversation(call->request);
+    ask->conversation = name_conversation(call->request, call->key);
     ask->begun_ns = whit_now_ns();
     ask->key = call->key;
     ask->body = api->log.fd >= 0 && api->log.texts ? whit_json_write(body) : NULL;
