@@ -456,14 +456,15 @@ b.process.stdin.flush()
 wanted(b.answer()["result"] == {"stopReason": "cancelled"}, "a task that was cancelled at a question")
 b.end()
 wanted(not os.path.exists("calls"), "a call that was cancelled is made")
-# One that has the name of a configured server takes its place: the call reaches it, and is asked about.
+# One that has the name of a configured server takes its place: the call reaches it, and is asked about as the editor's.
 project({"ed-1": server("free", allow="green")})
 b = Editor([message(None, [("mcp__ed-1__add", {"a": 1})]), message("end")])
 b.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[named])
 session = b.answer()["result"]["sessionId"]
 b.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
 b.answer()
-wanted("sum 2" in json.dumps(b.endpoint.requests[-1]) and len(b.asked) == 1, f"two servers of one name: {b.asked} {b.endpoint.requests[-1]}")
+wanted("sum 2" in json.dumps(b.endpoint.requests[-1]) and len(b.asked) == 1 and
+       "a server that the editor names, outside the sandbox: mcp__ed-1__add" in b.asked[0]["toolCall"]["title"], f"two servers of one name: {b.asked} {b.endpoint.requests[-1]}")
 b.end()
 first = a.n + 1
 a.process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", "id": first + i, "method": "fly", "params": {}}) + "\n" for i in range(1000)))

@@ -383,7 +383,7 @@ static bool open_session(struct acp *a, const json_t *id, const char *session)
 }
 
 /* Converts an MCP server from the protocol's form, {name, command, args, env}, to the configuration's form, {command:
- * [...], env: {...}}. Returns NULL if `server` does not have the protocol's form. */
+ * [...], env: {...}, editor: true}. Returns NULL if `server` does not have the protocol's form. */
 static json_t *read_server(const json_t *server)
 {
     const char *command = json_string_value(json_object_get(server, "command"));
@@ -398,7 +398,7 @@ static json_t *read_server(const json_t *server)
         ok = ok && name && *name && !strchr(name, '=') && json_is_string(json_object_get(one, "value")) &&
             json_object_set(env, name, json_object_get(one, "value")) == 0;
     }
-    json_t *made = ok ? json_pack("{s:O, s:O}", "command", words, "env", env) : NULL;
+    json_t *made = ok ? json_pack("{s:O, s:O, s:b}", "command", words, "env", env, "editor", 1) : NULL;
     json_decref(words);
     json_decref(env);
     return made;

@@ -35,7 +35,7 @@ struct server {
     whit_piped child;
     whit_rpc rpc;
     size_t n_left_out; /* number of its tools beyond TOOLS_MAX */
-    bool is_red, is_open;
+    bool is_red, is_open, is_editors;
 };
 struct whit_mcp {
     char *project;
@@ -295,6 +295,7 @@ whit_status whit_mcp_open(const json_t *servers, const char *project, const vola
             .name = name,
             .rpc = {.in = -1, .out = -1, .cancel = cancel, .allows_nul = true, .answer = answer_server, .user = mcp}};
         s->is_red = !allow || strcmp(allow, "green") != 0;
+        s->is_editors = json_is_true(json_object_get(server, "editor"));
         size_t n_tools = json_array_size(mcp->tools);
         s->is_open = start_server(mcp, s, server) && introduce(s, mcp->tools);
         for (; n_tools < json_array_size(mcp->tools); n_tools++) mcp->owners[n_tools] = mcp->n_servers - 1;
@@ -351,6 +352,13 @@ bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red)
     const struct server *s = find_server(mcp, name, &own);
     *is_red = s && s->is_red;
     return s != NULL;
+}
+
+bool whit_mcp_is_editors(const whit_mcp *mcp, const char *name)
+{
+    const char *own;
+    const struct server *s = find_server(mcp, name, &own);
+    return s && s->is_editors;
 }
 
 void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result)

@@ -16,7 +16,7 @@ typedef struct whit_mcp whit_mcp;
 /* Starts the servers of a configuration (config.h), at most 32, and lists their tools; `servers` must outlive them.
  * They are started in the person's home unless their `folder` is "project"; they can ask for the project's path (MCP's
  * roots). A server that does not answer is skipped. `note` is called with a line about it, and about servers and tools
- * that the limits leave out. Errors: memory, limit. */
+ * that the limits leave out. Errors: memory, limit; cancelled if the flag ended the wait for a server. */
 whit_status whit_mcp_open(const json_t *servers, const char *project, const volatile bool *cancel,
                           void (*note)(void *user, const char *line), void *user, whit_mcp **mcp, whit_error *error);
 /* Ends the servers. NULL is allowed. */
@@ -26,6 +26,8 @@ bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools);
 /* Returns whether a server offers a tool with this name. *is_red becomes true if each call needs a person's
  * approval. */
 bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red);
+/* Returns whether the editor names the server that offers a tool ("editor" in its settings), not the configuration. */
+bool whit_mcp_is_editors(const whit_mcp *mcp, const char *name);
 /* Calls a tool. `result` gets the tool's text or an error message, for the model. */
 void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result);
 

@@ -417,7 +417,10 @@ static void call_server(const whit_tool_place *place, const char *name, bool is_
     char begin[200];
     json_t *arguments = json_loads(*text ? text : "{}", JSON_REJECT_DUPLICATES, &wrong);
     char *shown = arguments ? json_dumps(arguments, JSON_COMPACT) : NULL;
-    snprintf(begin, sizeof begin, "a server's tool, outside the sandbox: %.120s ", name);
+    /* the name of the tool does not tell it: an editor may name a server as the configuration does */
+    const char *whose =
+        whit_mcp_is_editors(place->mcp, name) ? "the tool of a server that the editor names" : "a server's tool";
+    snprintf(begin, sizeof begin, "%s, outside the sandbox: %.120s ", whose, name);
     if (!json_is_object(arguments) || !shown)
         whit_buf_printf(result, "error: the arguments of %s are not a JSON object", name);
     else if ((!is_red && !place->only_reads) || is_agreed(place, begin, shown, "the tool was not called", result))
