@@ -132,6 +132,15 @@ status, seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
 asked = json.dumps(e.requests)
 wanted(TOKEN[4:] not in asked and "[a key or token" in asked, f"a key with colours: {seen}")
 os.remove("p/rest.txt")
+# Nor in UTF-16, in which programs of Windows write files.
+for form in ("utf-16-le", "utf-16-be", "utf-16"):
+    open("p/wide.txt", "wb").write(f"the token is {TOKEN} here\n".encode(form))
+    e = Endpoint([message("done")])
+    status, seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
+                               [("agent>", "!cat wide.txt\n"), ("agent>", "go on\n"), ("agent>", "/bye\n")], environment())
+    asked = json.dumps(e.requests)
+    wanted("?".join(TOKEN[4:]) not in asked and "a text in UTF-16 with a key" in asked, f"a key in {form}: {asked[-600:]}")
+os.remove("p/wide.txt")
 
 # ---- a model in this process
 for seed in range(4):

@@ -242,6 +242,21 @@ static void hide_divided_keys(void)
         whit_buf_free(&text);
         whit_buf_free(&cut);
     }
+    /* in UTF-16 of both byte orders, after an even and an odd number of bytes in another encoding */
+    static const char wide[] = "a ghp_0123456789abcdefABCDEF0123456789abcd b";
+    for (size_t form = 0; form < 4; form++) {
+        whit_buf text = {0};
+        whit_buf_append(&text, "xy", 1 + form / 2);
+        for (const char *at = wide; *at; at++) {
+            const char pair[] = {form % 2 ? '\0' : *at, form % 2 ? *at : '\0'};
+            whit_buf_append(&text, pair, sizeof pair);
+        }
+        assert_true(whit_guard_has_key(whit_chars(&text), text.size_bytes));
+        whit_guard_hide_keys(&text);
+        assert_true(memmem(text.data, text.size_bytes, note, sizeof note - 1) &&
+                    !memchr(text.data, 0, text.size_bytes));
+        whit_buf_free(&text);
+    }
 }
 
 static void keys_are_found_by_their_form(void **state)

@@ -30,11 +30,13 @@ bool whit_guard_know_key(const char *key);
 /* Finds the first private key, token of a published form or endpoint's key in a text, at or after *begin. On success
  * *begin and *end are the range of its bytes; returns false if there is no key. */
 bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end);
-/* Returns whether a text has a key, also one that escape sequences of terminals divide; true if memory runs out. */
+/* Returns whether a text has a key, also one that escape sequences of terminals divide or that is in UTF-16; true if
+ * memory runs out. */
 bool whit_guard_has_key(const char *text, size_t n);
 /* Writes a digest of all that whit_guard_find_key looks for. If it has changed, a text without a key may have one. */
 void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES]);
-/* Replaces each key by a note. A text must not be cut before: the rest of a key has no form by which it is found. */
+/* Replaces each key by a note, and a whole text with a key in UTF-16. A text must not be cut before: the rest of a key
+ * has no form by which it is found. */
 void whit_guard_hide_keys(whit_buf *text);
 /* Appends at most n_most bytes of a text, in which each key is replaced by a note before it is cut. Returns false if
  * memory runs out. */

@@ -420,6 +420,26 @@ static bool has_colours(const char *text, size_t n)
     return n && memchr(text, '\033', n);
 }
 
+/* Returns whether a text contains a key in UTF-16, or true if memory runs out. In UTF-16 one of two bytes of a key's
+ * characters is zero, so a text with zero bytes is searched as UTF-16 of both byte orders, from even and from odd
+ * offsets. */
+static bool has_wide_key(const char *text, size_t n)
+{
+    size_t begin, end;
+    if (!n || !memchr(text, 0, n)) return false;
+    char *plain = malloc(n / 2 + 1);
+    bool found = !plain;
+    for (size_t form = 0; !found && form < 4; form++) {
+        const size_t first = form % 2, low = form / 2;
+        size_t n_plain = 0;
+        for (size_t i = first; i + 1 < n; i += 2) plain[n_plain++] = text[i + 1 - low] ? '\n' : text[i + low];
+        begin = 0;
+        found = n_plain && whit_guard_find_key(plain, n_plain, &begin, &end);
+    }
+    free(plain);
+    return found;
+}
+
 bool whit_guard_has_key(const char *text, size_t n)
 {
     struct uncoloured plain = {.text = {0}};
@@ -431,7 +451,7 @@ bool whit_guard_has_key(const char *text, size_t n)
             whit_guard_find_key(whit_chars(&plain.text), plain.text.size_bytes, &begin, &end);
         free_uncoloured(&plain);
     }
-    return found;
+    return found || has_wide_key(text, n);
 }
 
 void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES])
@@ -449,7 +469,8 @@ void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES])
     whit_hash_end(&hash, digest);
 }
 
-static const char hidden_key[] = "[a key or token, which is not shown]";
+static const char hidden_key[] = "[a key or token, which is not shown]",
+                  hidden_text[] = "[a text in UTF-16 with a key or token, which is not shown]";
 
 /* Replaces each key of a text without colours by a note. */
 static void hide_plain_keys(whit_buf *text)
@@ -495,6 +516,9 @@ void whit_guard_hide_keys(whit_buf *text)
 {
     hide_plain_keys(text);
     if (text->size_bytes && has_colours(whit_chars(text), text->size_bytes)) hide_coloured_keys(text);
+    if (!text->size_bytes || !has_wide_key(whit_chars(text), text->size_bytes)) return;
+    text->size_bytes = 0;
+    whit_buf_append_str(text, hidden_text);
 }
 
 bool whit_guard_append_cut(whit_buf *out, const char *text, size_t n, size_t n_most)

@@ -105,7 +105,7 @@ whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char 
     whit_buf_append_str(&text, system_text);
     whit_status status = path ? whit_project_read_file(project, path, &rules, &file, error) : WHIT_OK;
     const bool there = file.exists && !file.is_hidden;
-    /* keys in UTF-16 would not be found */
+    /* a text in UTF-16 would reach the model with zero bytes */
     const bool is_text = !rules.size_bytes || !memchr(rules.data, 0, rules.size_bytes);
     if (status == WHIT_OK && there && !is_text)
         whit_buf_append_str(&text, "\n\nThe project's AGENTS.md is not text, so it is left out.");

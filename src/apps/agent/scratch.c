@@ -253,24 +253,6 @@ static bool skip_folder(void *user, const char *folder)
     return whit_light_secret(u->project, folder);
 }
 
-/* Returns whether a text contains a key, or true if memory runs out. In UTF-16 one of two bytes of a key's characters
- * is zero, so a text with zero bytes is also searched as UTF-16 of both byte orders, from even and from odd offsets. */
-static bool has_key(const char *text, size_t n)
-{
-    if (whit_guard_has_key(text, n)) return true;
-    if (!n || !memchr(text, 0, n)) return false;
-    char *plain = malloc(n / 2 + 1);
-    bool found = !plain;
-    for (size_t form = 0; !found && form < 4; form++) {
-        const size_t first = form % 2, low = form / 2;
-        size_t n_plain = 0;
-        for (size_t i = first; i + 1 < n; i += 2) plain[n_plain++] = text[i + 1 - low] ? '\n' : text[i + low];
-        found = whit_guard_has_key(plain, n_plain);
-    }
-    free(plain);
-    return found;
-}
-
 /* Returns whether a file of the copy contains a key or cannot be read completely; links contain none. The copy is
  * searched and not the project's file: another program may change that between the search and the copying. */
 static bool holds_key(int folder, const char *name)
@@ -286,7 +268,7 @@ static bool holds_key(int folder, const char *name)
         if (got > 0) text.size_bytes += (size_t)got;
         if (got < 0) got = ok;
         if (got > 0 && text.size_bytes < KEY_BYTES + KEY_OVERLAP) continue;
-        found = has_key(whit_chars(&text), text.size_bytes);
+        found = whit_guard_has_key(whit_chars(&text), text.size_bytes);
         const size_t n_again = text.size_bytes < KEY_OVERLAP ? text.size_bytes : KEY_OVERLAP;
         memmove(text.data, text.data + text.size_bytes - n_again, n_again);
         text.size_bytes = n_again;
@@ -427,9 +409,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
         const char *name;
         /* Skips paths that are not plain, secrets, and files whose old text contains a key: a staged change, or a text
          * open in an editor, would bring the key into the copy. */
-        if (!whit_agent_path_is_plain(c->path) || whit_light_hides(u->project, c) ||
-            (c->was && has_key(c->before, c->before_bytes)))
-            continue;
+        if (!whit_agent_path_is_plain(c->path) || whit_light_hides(u->project, c) || whit_change_had_key(c)) continue;
         int folder = open_above(u->scratch, c->path, true, &name);
         bool ok = folder >= 0;
         if (ok && c->is)
