@@ -69,7 +69,7 @@ editor.result("initialize", protocolVersion=1)
 session = editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[
     {"name": "red", "command": red["command"][0], "args": red["command"][1:], "env": []}])["sessionId"]
 number = editor.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "x"}])
-wanted(editor.has_asked.wait(60), "the editor is not asked")
+wanted(editor.has_asked.wait(600), "the editor is not asked")
 editor.send({"method": "session/cancel", "params": {"sessionId": session}})
 answer = editor.answer()
 wanted(answer["id"] == number and answer["result"]["stopReason"] == "cancelled", f"the end: {answer}")

@@ -35,7 +35,7 @@ def agent(answers, *more, allow="yellow", status=0):
     endpoint = Endpoint(answers)
     done = subprocess.run([WHIT, "agent", "-p", "Do it.", "--url", endpoint.url, "--project", "p", "--allow", allow, *more],
                           env=environment(), capture_output=True, text=True, start_new_session=True,
-                          stdin=subprocess.DEVNULL, timeout=300)
+                          stdin=subprocess.DEVNULL, timeout=600)
     endpoint.server.shutdown()
     wanted(done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr}")
     return done, [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"] if endpoint.requests else []
@@ -269,7 +269,7 @@ for i in range(5):
 endpoint = Endpoint([command("ls -A; find . | wc -l")] * 4 + [message(None, [("read", {"path": ".local/state/whit/x"})]), END])
 env = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
 done = subprocess.run([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "h", "--allow", "yellow"], capture_output=True, text=True,
-                      env=dict(env, no_proxy="*", HOME=os.path.abspath("h")), start_new_session=True, stdin=subprocess.DEVNULL, timeout=60)
+                      env=dict(env, no_proxy="*", HOME=os.path.abspath("h")), start_new_session=True, stdin=subprocess.DEVNULL, timeout=600)
 got = [m["content"].split("\n", 1)[-1] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
 wanted(done.returncode == 0 and got[0] == got[1] == got[2] == got[3] and "0.txt" in got[0] and ".cache" not in got[0], f"a copy of copies: {got}")
 wanted("own state" in got[4] or "not read" in got[4], f"the program's own state: {got[4]}")
@@ -288,7 +288,7 @@ closed = command("cat " + " ".join(os.path.abspath(name) for name in (*NOTES, "c
 done, got = agent([closed, END])
 endpoint = Endpoint([closed, END])  # the same for a task that works in a copy
 done = subprocess.run([WHIT, "agent", "-j", "1", "Do it.", "--url", endpoint.url, "--project", "p", "--yes"], env=environment(),
-                      capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=60)
+                      capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=600)
 got += [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
 for seen in got if "commands are not run" not in got[0] else []:
     wanted(len(got) == 2 and "inside tools/note" in seen and seen.count("inside ") == 1 and '"read"' not in seen, f"what a folder contains: {seen}")
@@ -306,7 +306,7 @@ for target, is_read in (("../outside.json", False), (".env", False), ("settings.
     os.symlink("../" + target, "p/.whit/agent.json")
     for more in (["-p", "x"], ["-j", "1", "a b"]):
         done = subprocess.run([WHIT, "agent", *more, "--url", Endpoint([END]).url, "--project", "p"], env=environment(), capture_output=True,
-                              text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=60)
+                              text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=600)
         wanted((done.returncode == 0) == is_read and "hunter" not in done.stderr and ("must be a file of the project" in done.stderr) != is_read,
                f"settings by a link to {target}: {done}")
 

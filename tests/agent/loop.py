@@ -39,7 +39,7 @@ def run(answers, *more, allow="yellow", status=0, key="sk-test", rules="Indent b
     # A session of its own: nobody is at a terminal.
     done = subprocess.run([WHIT, "agent", "-p", "Return one.", "--url", endpoint.url, "--model", "m", "--project", "p",
                            "--allow", allow, *more], env=env, capture_output=True, start_new_session=True,
-                          stdin=subprocess.DEVNULL, timeout=120, text=True)
+                          stdin=subprocess.DEVNULL, timeout=600, text=True)
     endpoint.server.shutdown()
     if done.returncode != status:
         complain(f"status {done.returncode}, not {status}: {done.stderr}")
@@ -166,7 +166,7 @@ def linked(target):
     open("q/.env", "w").write("SECRET=hidden-words\n")
     os.symlink(target, "q/AGENTS.md")
     e = Endpoint([message("done")])
-    done = subprocess.run([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "q"], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "q"], capture_output=True, text=True, timeout=600,
                           env=dict(os.environ, XDG_STATE_HOME=os.path.abspath("state")), stdin=subprocess.DEVNULL)
     wanted(done.returncode == 0 and e.requests, f"AGENTS.md to {target}: {done.stderr}")
     return e.requests[0]["messages"][0]["content"] if e.requests else ""
@@ -262,7 +262,7 @@ e = Endpoint([message("done")])
 env = {k: v for k, v in os.environ.items() if k.lower() != "no_proxy"}
 env.update(XDG_STATE_HOME=os.path.abspath("state"), WHIT_API_KEY="sk-test", http_proxy=proxy.url, all_proxy=proxy.url)
 direct = subprocess.run([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], env=env, capture_output=True,
-                        text=True, timeout=60, start_new_session=True, stdin=subprocess.DEVNULL)
+                        text=True, timeout=600, start_new_session=True, stdin=subprocess.DEVNULL)
 wanted(direct.returncode == 0 and len(e.requests) == 1 and not proxy.requests, f"by a proxy: {direct.stderr}")
 
 open_key = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://example.invalid/v1", "--project", "p"],

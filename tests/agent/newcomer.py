@@ -57,7 +57,7 @@ def script(answers, lines, *more, url=True, **variables):
     endpoint = Endpoint(answers)
     where = ["--url", endpoint.url] if url else []
     done = subprocess.run([WHIT, "agent", "--project", "p", *where, *more], input=lines, env=environment(**variables),
-                          capture_output=True, text=True, start_new_session=True, timeout=120)
+                          capture_output=True, text=True, start_new_session=True, timeout=600)
     endpoint.server.shutdown()
     return done, endpoint
 
@@ -71,7 +71,7 @@ for variable, form in (("WHIT_PORT", "{}"), ("OLLAMA_HOST", "127.0.0.1:{}"), ("O
     port = str(endpoint.server.server_port)
     env = dict(environment(), **{variable: form.format(port)})
     done = subprocess.run([WHIT, "agent", "fix the bug", "--project", "p"], env=env, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+                          stdin=subprocess.DEVNULL, start_new_session=True, timeout=600)
     wanted(done.returncode == 0 and done.stdout == "done\n", f"{variable}: {done}")
     wanted(f"the model is first at http://127.0.0.1:{port}/v1" in done.stderr and "--model NAME" in done.stderr, f"{variable}: {done.stderr}")
     wanted(endpoint.requests[0]["model"] == "first" and endpoint.requests[0]["messages"][-1]["content"] == "fix the bug", "the task")
@@ -81,7 +81,7 @@ project()
 endpoint = Endpoint([END])
 endpoint.models = ["\x1b[2Ja\nwhit: agreed\u202e"]
 done = subprocess.run([WHIT, "agent", "-p", "x", "--project", "p"], env=dict(environment(), WHIT_PORT=str(endpoint.server.server_port)),
-                      capture_output=True, text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+                      capture_output=True, text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=600)
 wanted("the model is <U+001B>[2Ja<U+000A>whit: agreed<U+202E> at" in done.stderr, f"a model's name: {done.stderr}")
 endpoint.server.shutdown()
 # The person's key goes to the person's own server alone; another user's server is not asked.
@@ -93,7 +93,7 @@ if os.getuid() == 0 and os.path.exists("/proc/net/tcp"):
         os.seteuid(0)
         env = dict(environment(WHIT_API_KEY="sk-mine"), WHIT_PORT=str(endpoint.server.server_port))
         done = subprocess.run([WHIT, "agent", "fix the bug", "--project", "p"], env=env, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+                              stdin=subprocess.DEVNULL, start_new_session=True, timeout=600)
         wanted(done.returncode == status and len(endpoint.requests) == (status == 0), f"a server of user {uid}: {done}")
         wanted([h.get("Authorization") for h in endpoint.headers] == [key] * (status == 0), f"user {uid}: {endpoint.headers}")
         wanted(("another user of this machine" in done.stderr) == (status == 2), f"user {uid}: {done.stderr}")
@@ -154,7 +154,7 @@ if os.getuid() == 0 and os.path.exists("/proc/net/tcp"):
     endpoint.answers = Turning(endpoint, [message(None, [("read", {"path": "src/a.c"})]), END])
     env["WHIT_PORT"] = str(endpoint.server.server_port)
     done = subprocess.run([WHIT, "agent", "-j", "1", "--project", "p", "do it"], env=env, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+                          stdin=subprocess.DEVNULL, start_new_session=True, timeout=600)
     wanted(len(endpoint.requests) == 1 and "another user of this machine" in done.stderr, f"a task after that: {done}")
     endpoint.server.shutdown()
 project()
@@ -374,7 +374,7 @@ for more in (("--resume",), ("--session", *kept)):
 done, e = script([message("two")], "", "-p", "second")
 wanted(done.returncode == 0 and "another agent works in this project" in done.stderr, f"the second agent: {done.stderr}")
 beside = re.search(r"kept in (\S+) ", done.stderr)
-out, err = one.communicate("third\n", timeout=60)
+out, err = one.communicate("third\n", timeout=600)
 endpoint.server.shutdown()
 wanted(out == "three\n", f"the first agent: {out} {err}")
 done, e = script([message("four")], "", "-p", "fourth", "--resume")
@@ -387,6 +387,6 @@ for body in ({"error": {"message": "the model is\nasleep", "type": "x"}}, {"erro
     done, e = script([(400, json.dumps(body).encode(), {})], "", "-p", "x")
     wanted(done.returncode == 5 and "{" not in done.stderr and re.search(r"400: the model is.asleep", done.stderr), f"{body}: {done.stderr}")
 done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:1/v1", "--project", "p"], env=environment(), capture_output=True,
-                      text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+                      text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=600)
 wanted(done.returncode == 5 and done.stderr.count("\n") == 1 and "is the server running?" in done.stderr, f"no server: {done.stderr}")
 sys.exit(checks.failed)

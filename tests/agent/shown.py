@@ -277,7 +277,7 @@ wanted("echo a<U+000A><U+202E>echo b" in seen and "was not run" in told[0], f"a 
 def alone(answers, *more):
     endpoint = Endpoint(answers)
     done = subprocess.run([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", *more], env=environment(),
-                          capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=60)
+                          capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=600)
     endpoint.server.shutdown()
     return done, [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
 

@@ -155,7 +155,7 @@ try:
         endpoint = Endpoint(answers) if isinstance(answers, list) else None
         done = subprocess.run([WHIT, "agent", "-p", "Once upon a time", "--url", endpoint.url if endpoint else servers[answers][1], "--model", "m",
                                "--project", "p", "--allow", "yellow", "--max-turns", "8", *options],
-                              env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=300)
+                              env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=600)
         last = ""
         if endpoint:
             endpoint.server.shutdown()
@@ -183,5 +183,5 @@ finally:
     for server, _ in servers.values():
         server.send_signal(signal.SIGTERM)
     for server, _ in servers.values():
-        server.wait(timeout=60)
+        server.wait(timeout=600)
 sys.exit(failed)

@@ -118,7 +118,7 @@ class Tab:
         return result["result"].get("value")
 
     def wait(self, script, what):
-        until = time.time() + 120
+        until = time.time() + 900  # answers of thousands of pieces, each of them delayed, take minutes on a busy machine
         while time.time() < until:
             if self.run("!!(%s)" % script):
                 return
