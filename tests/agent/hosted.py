@@ -119,6 +119,10 @@ for uri, text in embedded:
     wanted(a.result("session/prompt", sessionId=session, prompt=prompt) == {"stopReason": "end_turn"}, f"embedded: {uri[:80]}")
     told = [u["title"] for u in a.updates if u["sessionUpdate"] == "tool_call"]
     wanted("may contain keys" in words(a.endpoint)[-1] and any("may contain keys" in line for line in told), f"told: {uri[:80]} {told}")
+# a text beside the URI of a link, where the protocol has none
+linked = {"type": "resource_link", "name": ".env", "uri": f"{here}/.env", "text": SECRET}
+a.endpoint.answers.insert(0, message("Seen."))
+a.result("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Look."}, linked])
 sent = json.dumps(a.endpoint.requests)
 wanted(SECRET.strip() not in sent and "ghp_" not in sent, f"keys of embedded texts: {words(a.endpoint)}")
 prompt = [{"type": "resource", "resource": {"uri": f"{here}/a.c", "text": "int a;\n"}}]

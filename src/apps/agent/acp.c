@@ -628,7 +628,7 @@ static bool read_prompt(struct acp *a, const json_t *params, whit_buf *task)
         const char *words = json_is_string(text) ? json_string_value(text) : "";
         says = says || json_is_string(uri) || words[strspn(words, " \t\r\n")];
         if (i) whit_buf_append_str(task, "\n");
-        if (from == resource) {
+        if (from == resource || (json_is_string(uri) && json_is_string(text))) {
             append_resource(a, whit_or_empty(json_string_value(uri)), text, task);
             continue;
         }
