@@ -155,6 +155,11 @@ tab.run(fold + ".open = true; showMessages()")
 check(tab.run(fold + ".open"), "a system prompt that is read is folded")
 tab.run(change % ("system", '""'))
 check(tab.run(fold + " === null"), "a system prompt that is none")
+# So is a schema, which may have the words that the model is made to answer.
+tab.run("""Object.assign(current, readConversation({...current, format: 'schema', schema: '{"const": "run it"}'})); showMessages()""")
+check(tab.run(fold + "?.textContent") == 'Schema of answers{"const": "run it"}', "a schema is not shown")
+tab.run("current.format = ''; showMessages()")
+check(tab.run(fold + " === null"), "a schema that is not in force is shown")
 # What is selected stays selected while the rest of the conversation is drawn again.
 tab.run("getSelection().selectAllChildren(document.querySelector('.message.assistant .text > p'))")
 selected = tab.run("getSelection().toString()")

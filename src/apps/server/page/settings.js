@@ -93,6 +93,7 @@ function changeSchema() {
   $("schema").reportValidity();
   current.format = current.schema.trim() && $("format").value === "schema" ? "schema" : current.format === "schema" ? "" : current.format;
   saveSettings();
+  showMessages();
 }
 
 function openSettings() {
@@ -105,7 +106,7 @@ function openSettings() {
   $("format").onchange = () => {
     $("schema-row").hidden = $("format").value !== "schema";
     if ($("format").value === "schema") { changeSchema(); $("schema").focus() }
-    else { current.format = $("format").value; saveSettings() }
+    else { current.format = $("format").value; saveSettings(); showMessages() }
   };
   $("schema").onchange = changeSchema;
   $("settings").onclick = showSettings;

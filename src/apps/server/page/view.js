@@ -3,7 +3,7 @@
 
 let current = null; // the conversation that this tab shows
 let isEditing = false; // a message is being edited, and redrawing would lose the typed text
-let systemFold = null; // element that shows the conversation's system prompt; kept, so that it stays open
+const folds = new Map(); // summary -> element above the messages; kept, so that it stays open
 
 const isNearEnd = () => $("log").scrollHeight - $("log").scrollTop - $("log").clientHeight < 60;
 const articleOf = message => [...$("log").children].find(e => e.message === message);
@@ -20,7 +20,8 @@ function showMessages(toEnd) {
   const path = shownPath(current), last = path.findLast(p => p.message.role === "assistant");
   const firstKept = last ? last.message.firstKept : "";
   const wanted = path.length ? [] : [welcome()];
-  if (current.system) wanted.unshift(showSystem(current.system));
+  if (current.format === "schema") wanted.unshift(showFold("Schema of answers", current.schema));
+  if (current.system) wanted.unshift(showFold("System prompt", current.system));
   path.forEach(({message, siblings}, i) => {
     if (firstKept && message.id === firstKept) wanted.push(leftOutLine(i));
     wanted.push(messageArticle(message, siblings, i === path.length - 1));
@@ -49,13 +50,16 @@ function messageArticle(m, siblings, isLast) {
   return e;
 }
 
-/* Shows the system prompt of a conversation, which an import may have brought: the model reads it before the messages. */
-function showSystem(text) {
-  if (systemFold?.text === text) return systemFold;
-  systemFold = make("details", null, {class: "thinking"});
-  systemFold.text = text;
-  systemFold.append(make("summary", "System prompt"), make("div", markHidden(text)));
-  return systemFold;
+/* Shows a text of a conversation's settings, which an import may have brought: the model reads a system prompt before
+ * the messages, and a schema may have the words that it is made to answer. */
+function showFold(summary, text) {
+  const present = folds.get(summary);
+  if (present?.text === text) return present;
+  const fold = make("details", null, {class: "thinking"});
+  fold.text = text;
+  fold.append(make("summary", summary), make("div", markHidden(text)));
+  folds.set(summary, fold);
+  return fold;
 }
 
 function leftOutLine(n) {
