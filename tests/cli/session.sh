@@ -175,6 +175,11 @@ echo broken >sums.sig
 expect 3 whit verify sums --detached --key key.pub
 one_line 'not a signature'
 expect 5 whit verify absent --detached --key key.pub
+# A signature that is a pipe is refused, not waited for.
+mkfifo piped.sig
+echo text >piped
+expect 5 whit verify piped --detached --key key.pub
+one_line 'piped.sig: is not a regular file'
 
 # ---- kills
 # shellcheck disable=SC2086

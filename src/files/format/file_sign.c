@@ -99,7 +99,7 @@ whit_status whit_file_check_signed(const char *path, const uint8_t public_key[WH
         return whit_fail(error, WHIT_ERROR_IO,
                          "%s: libsodium, which computes signatures, could not be started on this system", path);
     whit_status status = beside(path, &name, error);
-    if (status == WHIT_OK) status = whit_read_file(whit_chars(&name), SIG_LIMIT, &text, error);
+    if (status == WHIT_OK) status = whit_read_found_file(whit_chars(&name), SIG_LIMIT, &text, error);
     if (status == WHIT_OK && !whit_buf_append(&text, "", 1)) status = whit_fail_memory(error, path, text.size_bytes);
     if (status == WHIT_OK && !parse_line(whit_chars(&text), key, signature))
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: the file is not a signature: sign the file again", path);
