@@ -14,10 +14,13 @@ import sys
 import tempfile
 import time
 
-from looks import judge, kept_bytes, photograph
+from looks import judge, kept_bytes
 from plays import PLAYS, WEIGHTS, Play
+from plays_more import MORE
 from project import Project
 
+PLAYS = {**PLAYS, **{kind: play for kind, (play, _) in MORE.items()}}
+WEIGHTS = {**WEIGHTS, **{kind: weight for kind, (_, weight) in MORE.items()}}
 BOUND_S = 60  # a command takes seconds; this tells that it hangs
 
 
@@ -49,10 +52,10 @@ def play_project(seed, whit, tiny, kinds, bound_s=BOUND_S, variables=()):
         kinds = draw_kinds(rng, kinds) if isinstance(kinds, int) else kinds
         for number, kind in enumerate(kinds):
             play = Play(project, rng.random() < 0.5, kind)
-            before, began = photograph(project.home), time.monotonic()
+            began = time.monotonic()
             given = dict(env, **variables[number]) if variables else env
             PLAYS[kind](play, whit, random.Random(rng.random()), given, bound_s)
-            faults += [(number, f"{play.title}, {'yes' if play.says_yes else 'no'}", line) for line in judge(project, before, play, already)]
+            faults += [(number, f"{play.title}, {'yes' if play.says_yes else 'no'}", line) for line in judge(project, play, already)]
             if os.environ.get("FOREIGN_SHOW"):
                 print(f"{time.monotonic() - began:6.2f} s  {play.title} yes={play.says_yes} agreed={play.agreed}")
                 for what, data in play.shown if os.environ["FOREIGN_SHOW"] > "1" else ():
@@ -70,6 +73,11 @@ def main():
     tiny = os.path.abspath("tiny.gguf")
     subprocess.run([sys.argv[2], tiny, "1", "chat"], check=True)
     n_projects, seconds = int(sys.argv[3]) if len(sys.argv) > 3 else 0, float(os.environ.get("FOREIGN_SECONDS", "0"))
+    folder_maker = os.path.join(os.path.dirname(sys.argv[2]), "make_folder")
+    if os.path.exists(folder_maker):
+        os.environ["FOLDER"] = os.path.abspath("folder")
+        shutil.rmtree("folder", ignore_errors=True)
+        subprocess.run([folder_maker, "tinyllama-1.1b", "folder", "--layers", "1", "--divide", "32", "--vocab", "300"], check=True)
     end, failed, counts, n = time.monotonic() + seconds, 0, collections.Counter(), 0
     while n < n_projects or time.monotonic() < end:
         kinds, faults = play_project(seed + n, whit, tiny, int(os.environ.get("FOREIGN_PLAYS", "8")))

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import stat
+import time
 import zlib
 
 from project import ESCAPE, FORMATTERS, HIDDEN
@@ -92,10 +93,33 @@ def modes_left(output):
     return sorted(number for number, on in state.items() if on != (number in ON_AT_THE_END) and number not in ("7", "2501"))
 
 
-def judge(project, before, play, already):
+def find_processes(home):
+    """Processes that were started with this home."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                variables = file.read().split(b"\0")
+            if b"HOME=" + home.encode() in variables:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    found.append(f"{pid} {file.read().replace(bytes(1), b' ').decode(errors='replace')}")
+        except OSError:
+            pass  # it has ended, or is another user's
+    return found
+
+
+def await_end(home):
+    """Waits a while for the processes of a command that has ended. Returns those that are left."""
+    end = time.monotonic() + 10
+    while (found := find_processes(home)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def judge(project, play, already):
     """The faults of a command that was played, as lines."""
-    faults = []
-    after = photograph(project.home)
+    faults = [f"process: it is left: {process}" for process in await_end(project.home)]
+    before, after = play.before, photograph(project.home)
     for path in changed(before, after):
         name = os.path.relpath(path, project.root)
         is_inside = path.startswith(project.root + "/")
@@ -112,7 +136,7 @@ def judge(project, before, play, already):
         faults.append(f"program: {line}")
     open(project.ran, "w").close()
     for what, data in play.sent:
-        faults += [f"sent: a secret of {project.secrets[text]} is in {what}" for text in find_secrets(project, data)]
+        faults += [f"sent: a secret of {project.secrets[text]} is in {what}" for text in find_secrets(project, data, play.sendable)]
     for what, data in play.shown:
         faults += [f"shown: a secret of {project.secrets[text]} is in {what}" for text in find_secrets(project, data, play.exposed)]
         for text in (ESCAPE, HIDDEN):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+from looks import photograph
 from person import attend, run_piped
 from project import ESCAPE, HIDDEN, MARK, PLAIN
 
@@ -27,9 +28,10 @@ class Play:
 
     def __init__(self, project, says_yes, title):
         self.project, self.says_yes, self.title = project, says_yes, title
-        self.shown, self.sent, self.left, self.exposed = [], [], [], set()
+        self.shown, self.sent, self.left, self.exposed, self.sendable = [], [], [], set(), set()
         self.agreed, self.is_lenient, self.may_format = set(), False, False
         self.hangs, self.crash = b"", ""
+        self.before = photograph(project.home)  # how everything was before the command
 
     def may_change(self, name):
         if not self.says_yes or name == ".":
@@ -133,7 +135,7 @@ def answer_all(play, endings=()):
 
 
 def agent_options(project, rng):
-    return rng.choice([[], [], ["--allow", "read"], ["--project", project.root], ["--max-turns", "4"]])
+    return rng.choice([[], [], ["--allow", "read"], ["--project", project.root], ["--max-turns", "4"], ["--no-sandbox"]])
 
 
 def play_agent(play, whit, rng, env, bound_s):
@@ -204,7 +206,8 @@ def play_hosted(play, whit, rng, env, bound_s):
     got = []
     try:
         editor.result("initialize", protocolVersion=1)
-        session = (editor.result("session/new", cwd=play.project.root, mcpServers=[]) or {}).get("sessionId")
+        servers = [{"name": "t", "command": "python3", "args": ["-m", "tickets"], "env": []}] if rng.random() < 0.2 else []
+        session = (editor.result("session/new", cwd=play.project.root, mcpServers=servers) or {}).get("sessionId")
         name = rng.choice(play.project.names or ["plain"]).encode(errors="replace").decode()
         uri = "file://" + os.path.join(play.project.root, name)
         got.append(editor.result("session/prompt", sessionId=session, prompt=[
@@ -254,6 +257,11 @@ def is_pipe(project, path):
     return os.path.realpath(os.path.join(project.root, path)) in project.pipes
 
 
+def leave_editor(n_waited):
+    """The keys that leave an editor, whatever it asks: nothing is saved."""
+    return {1: b"\x1b\x1b", 4: b"\x11", 10: b"d"}.get(n_waited % 16)
+
+
 def play_edit(play, whit, rng, env, bound_s):
     """Opens files, looks around with all keys that only look, and leaves without saving; a yes saves ordinary files."""
     project = play.project
@@ -275,7 +283,7 @@ def play_edit(play, whit, rng, env, bound_s):
         if waiting:
             return waiting.pop(0)
         ends[0] += 1
-        return {1: b"\x1b\x1b", 4: b"\x11", 10: b"d"}.get(ends[0] % 16)
+        return leave_editor(ends[0])
     attend(play, [whit, "edit", *opened], answer, env, project.root, bound_s)
 
 
