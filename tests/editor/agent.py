@@ -21,7 +21,10 @@ PATCH = """*** Begin Patch
 QUESTION = "Which files may go?\n" + "\n".join(f"  file number {i} of the project" for i in range(1, 13)) + "\nOr none?"
 patch = streamed("I change two lines.", [("patch_file", {"patch": PATCH})])
 MCP = """
-import json, sys
+import json, os, sys, time
+if len(sys.argv) > 1 and not os.path.exists("begun"):
+    open("begun", "w").close()
+    time.sleep(5)
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
@@ -37,6 +40,7 @@ SCRIPTS = {
     "wide": [message(None, [("write", {"path": "b.c", "content": "int b;" + " " * 60 + "int hidden;\n"})]),
              streamed("Then not.")],
     "server": [message(None, [("mcp__post__send", {"text": "word " * 60 + "the end"})]), streamed("It was sent.")],
+    "begins": [message(None, [("mcp__post__send", {"text": "word"})]), streamed("It was sent.")],
     "patch": [patch, streamed("Both are greater now."), streamed("Nothing more.")],
     "ask": [message(None, [("ask", {"question": "Which one?"})]), streamed("As you say.")],
     "red": [message(None, [("write", {"path": ".github/ci.yml", "content": "on: push\n"})]), streamed("Then not.")],
@@ -58,10 +62,10 @@ SCRIPTS = {
     "never": [],
 }
 
-if sys.argv[1] == "server":
+if sys.argv[1] in ("server", "begins"):  # the second begins slowly at its first start
     os.makedirs(os.environ["HOME"] + "/.config/whit")
     with open(os.environ["HOME"] + "/.config/whit/agent.json", "w", encoding="utf-8") as config:
-        json.dump({"mcp": {"post": {"command": ["python3", "-c", MCP]}}}, config)
+        json.dump({"mcp": {"post": {"command": ["python3", "-c", MCP, *(["slow"] if sys.argv[1] == "begins" else [])]}}}, config)
 if os.fork():  # the scene waits for the address, and for nothing more
     while not os.path.exists("edit.conf"):
         time.sleep(0.01)
