@@ -70,6 +70,19 @@ status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--
                            2 * [("Do it? [y/N", "y\n")], environment())
 wanted(status == 0 and os.path.exists("checked") and "return 5" in source(), f"an unheld check with a yes: {seen}")
 
+# Two changes that hide a file together are asked about, although neither hides it alone.
+rules, shows = ("write", {"path": ".gitignore", "content": "t.py\n"}), ("write", {"path": "tests/.gitignore", "content": "# shows nothing\n"})
+for calls, is_asked in (([rules], False), ([shows], False), ([rules, shows], True), ([shows, rules], True)):
+    project({})
+    os.remove("p/.gitignore")
+    os.makedirs("p/tests")
+    open("p/tests/t.py", "w").write("x = 1\n")
+    open("p/tests/.gitignore", "w").write("!t.py\n")
+    done, got = agent([message(None, calls), END])
+    wanted(("it hides files of the project from checks" in got[0]) == is_asked, f"{calls}: {got}")
+    is_same = open("p/tests/.gitignore").read() == "!t.py\n" and not os.path.exists("p/.gitignore")
+    wanted(is_same == is_asked, f"{calls}: what is written")
+
 # Files that the copy leaves out, because they lie too deep or the list of copied files has no line for them, are told once.
 for path, n in (("d/" * 34 + "f", 1), ("a\nb", 1), ("d/" * 30 + "f", 0)):
     project({})

@@ -716,6 +716,13 @@ static void test_ignored_folders(void **state)
     whit_graph_close(graph);
     close(ends[0]);
     close(ends[1]);
+    /* as for git, rules in a file to which a link leads do not count */
+    write_file("walked/rules", "sub/\n");
+    unlink(in_folder("walked/.gitignore"));
+    assert_int_equal(symlink("rules", in_folder("walked/.gitignore")), 0);
+    graph = open_graph_of("walked");
+    assert_int_equal(whit_graph_count(graph).n_files, 6);
+    whit_graph_close(graph);
 }
 
 static bool add_walked(void *user, const char *path)

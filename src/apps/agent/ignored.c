@@ -13,6 +13,10 @@ struct files {
     size_t n_there; /* number of files of the second walk that are also in `among`, the paths of the first walk */
     const whit_buf *among;
     bool failed;
+    /* of the second walk: the changes, of which one has this path below the project */
+    const whit_changes *set;
+    const whit_change *change;
+    const char *below;
 };
 
 static int compare_paths(const void *a, const void *b)
@@ -37,14 +41,24 @@ static bool count_path(void *user, const char *path)
     return true;
 }
 
-bool whit_ignored_more(const char *project, const char *below, const whit_change *change)
+/* Replaces the content of the .gitignore files that the changes write or remove. */
+static bool replace_rules(void *user, const char *path, const char **text, size_t *n_text)
+{
+    const struct files *f = user;
+    const whit_change *change = f->change;
+    if (strcmp(path, f->below) != 0) change = f->set ? whit_changes_find(f->set, path) : NULL;
+    if (!change) return false;
+    *text = change->after_bytes ? change->after : "";
+    *n_text = change->is ? change->after_bytes : 0;
+    return true;
+}
+
+bool whit_ignored_more(const char *project, const whit_changes *set, const char *below, const whit_change *change)
 {
     const char *slash = strrchr(below, '/');
-    const whit_walk_how now = {0},
-                        then = {.changed = below,
-                                .text = change->after_bytes ? change->after : "",
-                                .n_text = change->is ? change->after_bytes : 0};
-    struct files before = {.failed = false}, after = {.among = &before.paths};
+    const whit_walk_how now = {0}, then = {.replace = replace_rules};
+    struct files before = {.failed = false},
+                 after = {.among = &before.paths, .set = set, .change = change, .below = below};
     if (strcmp(slash ? slash + 1 : below, ".gitignore") != 0) return false;
     (void)whit_walk(project, &now, add_path, &before);
     const size_t n = before.paths.size_bytes / sizeof(char *);

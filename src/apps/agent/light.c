@@ -95,7 +95,8 @@ static const char *const place_reasons[N_PLACE_REASONS] = {
 };
 
 /* Returns the place_reasons of a change, reason k as bit k. */
-static unsigned red_by_place(const char *project, const whit_links *links, const whit_change *change)
+static unsigned red_by_place(const char *project, const whit_links *links, const whit_changes *set,
+                             const whit_change *change)
 {
     char real[PATH_MAX];
     const char *below = whit_light_real(project, change->path, real);
@@ -114,7 +115,7 @@ static unsigned red_by_place(const char *project, const whit_links *links, const
     struct stat about;
     if (change->was && change->is && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open)
         found |= 1u << OTHER_NAMES;
-    if (whit_ignored_more(project, below, change)) found |= 1u << HIDES_FILES;
+    if (whit_ignored_more(project, set, below, change)) found |= 1u << HIDES_FILES;
     return found;
 }
 
@@ -182,7 +183,7 @@ static void red_by_text(const char *project, const whit_changes *set, const whit
 static const char *red_by_all(const char *project, const whit_links *links, const whit_changes *set,
                               const whit_change *change, char room[WHIT_REASON_BYTES])
 {
-    const unsigned found = red_by_place(project, links, change);
+    const unsigned found = red_by_place(project, links, set, change);
     *room = 0;
     for (unsigned k = 0; k < N_PLACE_REASONS; k++)
         if (found >> k & 1) join_reason(room, place_reasons[k]);
@@ -265,7 +266,7 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
     for (size_t i = 0; !found && i < whit_changes_count(set); i++) {
         const whit_change *c = whit_changes_at(set, i);
         char room[WHIT_REASON_BYTES] = "";
-        bool is_new = has_new_place(red_by_place(project, &links, c), c->reason);
+        bool is_new = has_new_place(red_by_place(project, &links, set, c), c->reason);
         /* if the change had a reason, its text is not examined: with the hunk of that reason left out, the rest may
          * have another one */
         if (!is_new && !*c->reason) red_by_text(project, set, c, room);

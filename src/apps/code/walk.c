@@ -70,17 +70,15 @@ static void add_rules(struct walk *walk, const char *base, int depth, const char
 
 static void read_rules(struct walk *walk, const char *base, int depth)
 {
+    const struct whit_walk_how *how = walk->how;
     char path[PATH_MAX];
+    const char *replaced;
+    size_t n_replaced;
     whit_buf text = {0};
-    const char *changed = walk->how->changed;
-    const size_t n_base = strlen(base);
-    if (walk->how->is_unruled) return;
-    if (changed && strncmp(changed, base, n_base) == 0 && strcmp(changed + n_base, ".gitignore") == 0) {
-        add_rules(walk, base, depth, walk->how->text, walk->how->n_text);
-        return;
-    }
-    snprintf(path, sizeof path, "%s/%s.gitignore", walk->how->rules ? walk->how->rules : walk->folder, base);
-    if (access(path, R_OK) == 0 && whit_read_found_file(path, IGNORE_MAX, &text, NULL) == WHIT_OK && text.size_bytes)
+    if (how->is_unruled || snprintf(path, sizeof path, "%s.gitignore", base) >= (int)sizeof path) return;
+    if (how->replace && how->replace(walk->user, path, &replaced, &n_replaced))
+        add_rules(walk, base, depth, replaced, n_replaced);
+    else if (whit_read_below(how->rules ? how->rules : walk->folder, path, IGNORE_MAX, &text, NULL) && text.size_bytes)
         add_rules(walk, base, depth, whit_chars(&text), text.size_bytes);
     whit_buf_free(&text);
 }
