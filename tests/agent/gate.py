@@ -83,6 +83,15 @@ for calls, is_asked in (([rules], False), ([shows], False), ([rules, shows], Tru
     is_same = open("p/tests/.gitignore").read() == "!t.py\n" and not os.path.exists("p/.gitignore")
     wanted(is_same == is_asked, f"{calls}: what is written")
 
+# A key that comes into a file hides it from later checks, too.
+for path, there in (("rules", "good\n"), ("more", None)):
+    project({"check": ["! cat rules more 2>/dev/null | grep BAD"]})
+    open("p/rules", "w").write("good\n")
+    done, got = agent([message(None, [("write", {"path": path, "content": "good\n# ghp_" + 6 * "aB3456" + "\n"})]),
+                       message(None, [("write", {"path": "rules", "content": "BAD\n"})]), END])
+    wanted("it adds a key, after which checks do not see the file" in got[0] and "fails" in got[1], f"a key that hides {path}: {got}")
+    wanted(open("p/rules").read() == "good\n" and not os.path.exists("p/more"), f"a key that hides {path} is written")
+
 # Files that the copy leaves out, because they lie too deep or the list of copied files has no line for them, are told once.
 for path, n in (("d/" * 34 + "f", 1), ("a\nb", 1), ("d/" * 30 + "f", 0)):
     project({})

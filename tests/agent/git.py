@@ -144,8 +144,9 @@ done = whit("apply", "-", "--allow", "yellow", patch=REPLACED, project="super/pa
 wanted(turns_of("super/part") == "1" and done.stderr.count("\n") == 1, f"a submodule: {done.stderr}")
 # Texts with keys stay out, and so do keys in what a person has typed: a reference may be pushed.
 TOKEN = "ghp_" + "a1B2" * 9
-whit("apply", "-", "--allow", "yellow", project="new",
-     patch=f"config.py\n<<<<<<< SEARCH\n=======\nKEY = '{TOKEN}'\n>>>>>>> REPLACE\nplain\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE\n")
+open("key.patch", "w").write(f"config.py\n<<<<<<< SEARCH\n=======\nKEY = '{TOKEN}'\n>>>>>>> REPLACE\nplain\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE\n")
+status, seen = at_terminal([WHIT, "agent", "apply", "key.patch", "--project", "new"], [("[y/N", "y\n")], env)
+wanted(status == 0 and "it adds a key" in seen, f"a key that a person agrees to: {seen}")
 if HAS_CURL:
     endpoint = Endpoint([message(None, [("write", {"path": "plain", "content": "y\n"})]), message("done")])
     whit("-p", f"Set {TOKEN} in config.py.", "--url", endpoint.url, "--allow", "yellow", project="new")

@@ -171,6 +171,9 @@ static void red_by_text(const char *project, const whit_changes *set, const whit
 {
     char review[WHIT_REASON_BYTES];
     if (takes_key(change)) join_reason(room, "it takes a key, or a part of one, out of a file");
+    /* files with keys are not copied for commands */
+    if (change->is && !whit_change_had_key(change) && whit_guard_has_key(change->after, change->after_bytes))
+        join_reason(room, "it adds a key, after which checks do not see the file");
     if (adds_line(change, is_hidden))
         join_reason(room, "it adds characters that are invisible or change the order of others");
     if (adds_line(change, whit_lookalike_is_in) ||
