@@ -25,18 +25,22 @@ static const char *const secrets[] = {
     /* keys */
     ".ssh", ".gnupg", ".password-store", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p8",
     "*.p12", "*.pkcs12", "*.pfx", "*.jks", "*.jceks", "*.keystore", "*.ppk", "*.kdbx", "*.agekey", "wallet.dat",
-    "*.ovpn", "*.keytab", "krb5cc_*",
+    "*.ovpn", "wg[0-9]*.conf", "*.keytab", "krb5cc_*",
     /* passwords and tokens of programs */
-    ".netrc", "_netrc", ".env*", "*.env", ".aws", ".azure", ".gcloud", ".kube", "kubeconfig", ".docker", ".dockercfg",
-    ".dockerconfigjson", ".npmrc", ".yarnrc*", ".pypirc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd",
-    ".htdigest", ".vault-token", ".vault_pass*", ".vault-pass*", ".dev.vars*", ".renviron", ".flaskenv",
+    ".netrc", "_netrc", ".env*", "*.env", ".aws", ".azure", ".gcloud", ".kube", "kubeconfig", "kubeconfig.y*ml",
+    "*.kubeconfig", ".docker", ".dockercfg", ".dockerconfigjson", ".npmrc", ".yarnrc*", ".pypirc", "pip.conf", ".m2",
+    ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd", ".htdigest", ".vault-token", ".vault_pass*", ".vault-pass*",
+    "vault_pass", "vault_pass.txt", "vault_password", "vault_password.txt", ".dev.vars*", ".renviron", ".flaskenv",
     ".smbcredentials*", ".passwd-s3fs", "application_default_credentials.json", "*.tfstate", "*.tfstate.*", "*.tfvars",
-    ".terraformrc", ".terraform.d", ".s3cfg", ".boto", "rclone.conf", ".fetchmailrc", ".msmtprc", ".gem", "credentials",
-    "credentials.json", "credentials.csv", "credentials.toml", "credentials.xml", "credentials.y*ml", ".secret*",
-    "secrets.json", "secrets.y*ml", "secrets.toml", "secrets.ini", ".credentials*", "auth.json", ".authinfo*",
-    "kaggle.json", "settings-security.xml", "local.settings.json", "wp-config.php", "client_secret*.json",
-    "service-account*.json", "service_account*.json", ".mozilla", ".thunderbird", ".databrickscfg", ".snowsql",
-    "cookies.sqlite", "logins.json", "key3.db", "key4.db", "login data*",
+    ".terraformrc", ".terraform.d", ".s3cfg", ".boto", "rclone.conf", ".rclone.conf", ".fetchmailrc", ".getmailrc",
+    ".msmtprc", ".esmtprc", ".muttrc", ".mbsyncrc", ".offlineimaprc", ".curlrc", ".wgetrc", ".lftprc",
+    "sitemanager.xml", ".sentryclirc", ".dbt", ".huggingface", ".kaggle", ".clasprc.json", ".gem", "credentials",
+    "credentials.db", "credentials.json", "credentials.csv", "credentials.toml", "credentials.xml", "credentials.y*ml",
+    ".secret*", "secret.json", "secret.y*ml", "secret.toml", "secrets.json", "secrets.y*ml", "secrets.toml",
+    "secrets.ini", ".credentials*", "auth.json", ".authinfo*", "kaggle.json", "settings-security.xml",
+    "local.settings.json", "wp-config.php", "client_secret*.json", "service-account*.json", "service_account*.json",
+    ".mozilla", ".thunderbird", ".databrickscfg", ".snowsql", "cookies.sqlite", "logins.json", "key3.db", "key4.db",
+    "login data*",
     /* histories of typed commands */
     ".*_history", ".history", ".lesshst", ".viminfo", ".dbshell", "fish_history", "consolehost_history.txt"};
 
