@@ -44,7 +44,7 @@
 
 #define PATIENCE_NS   60000000000ull
 #define QUIET_MS      400 /* with --write, the screen is recorded once nothing has arrived for this time */
-#define LINES_MAX     4000
+#define LINES_MAX     8000
 #define VARIABLES_MAX 4
 
 static char *lines[LINES_MAX];
@@ -658,6 +658,10 @@ int main(int argc, char **argv)
     while (n_lines < LINES_MAX / 2 && fgets(text, sizeof text, file)) {
         text[strcspn(text, "\n")] = 0;
         lines[n_lines++] = strdup(text);
+    }
+    if (!feof(file) && fgets(text, sizeof text, file)) { /* scenes that are not read would count as played */
+        fprintf(stderr, "%s: has more than %d lines, the limit\n", script, LINES_MAX / 2);
+        return 2;
     }
     fclose(file);
     scene.pty = -1;
