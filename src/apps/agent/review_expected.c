@@ -85,10 +85,80 @@ static bool takes_script(const whit_change *c)
     return found;
 }
 
+/* Returns whether a file tells a program what to build and which tests to run. */
+static bool is_build_file(const char *path)
+{
+    static const char *const names[] = {
+        "makefile",    "gnumakefile",  "cmakelists.txt", "meson.build",   "pyproject.toml", "setup.cfg",
+        "noxfile.py",  "cargo.toml",   "rakefile",       "justfile",      "pom.xml",        "build",
+        "build.bazel", "wscript",      "sconstruct",     "sconscript",    "build.zig",      "mix.exs",
+        "project.clj", "taskfile.yml", "taskfile.yaml",  "composer.json", "deno.json",      "configure.ac",
+        "makefile.am", "makefile.in",  "kbuild"};
+    static const char *const endings[] = {".mk",         ".mak", ".cmake",  ".gradle",
+                                          ".gradle.kts", ".bzl", ".csproj", ".ninja"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(name, names[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (has_suffix(name, endings[i])) return true;
+    return false;
+}
+
+static bool is_blank(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strchr(" \t\r\n", text[i]) || !text[i]) return false;
+    return true;
+}
+
+/* Returns whether a text names tests, also as a part of a word. */
+static bool names_tests(const char *text, size_t n)
+{
+    static const char *const words[] = {"test", "check", "rspec"};
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            if (n - i >= strlen(words[k]) && strncasecmp(text + i, words[k], strlen(words[k])) == 0) return true;
+    return false;
+}
+
+/* Returns whether one of the paragraphs of a text that names tests has lines `first` to `last`, without `last`. */
+static bool has_lines_of_tests(const char *text, size_t n, size_t first, size_t last)
+{
+    size_t begin = 0, line = 0; /* begin: offset of the paragraph */
+    bool is_touched = false;
+    for (size_t at = 0, next; at < n; at = next, line++) {
+        const char *end = memchr(text + at, '\n', n - at);
+        next = end ? (size_t)(end - text) + 1 : n;
+        if (is_blank(text + at, next - at)) {
+            if (is_touched && names_tests(text + begin, at - begin)) return true;
+            begin = next;
+            is_touched = false;
+        } else {
+            is_touched = is_touched || (line >= first && line < last);
+        }
+    }
+    return is_touched && names_tests(text + begin, n - begin);
+}
+
+/* Returns whether a change of a build file removes or changes lines in a paragraph that names tests; also if memory
+ * runs out. */
+static bool takes_build_lines(const whit_change *c)
+{
+    whit_buf runs = {0};
+    const char *before = whit_or_empty(c->before), *after = whit_or_empty(c->after);
+    bool found = !whit_diff_lines(before, c->before_bytes, after, c->after_bytes, &runs);
+    const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs);
+    for (size_t i = 0; !found && i < runs.size_bytes / sizeof *run; i++)
+        found = has_lines_of_tests(before, c->before_bytes, run[i].old_line, run[i].old_line + run[i].n_old);
+    whit_buf_free(&runs);
+    return found;
+}
+
 bool whit_review_takes_expected(const whit_change *c)
 {
     const char *slash = strrchr(c->path, '/');
     if (!c->was || !c->is) return false;
+    if (is_build_file(c->path) && takes_build_lines(c)) return true;
     if (strcmp(slash ? slash + 1 : c->path, "package.json") == 0) return takes_script(c);
     return is_expected(c->path) && takes_lines(c);
 }
