@@ -13,7 +13,7 @@ struct files {
     size_t n_there; /* number of files of the second walk that are also in `among`, the paths of the first walk */
     const whit_buf *among;
     bool failed;
-    /* of the second walk: the changes, of which one has this path below the project */
+    /* The second walk reads the rules of these changes; `below` is the path of `change` in the project. */
     const whit_changes *set;
     const whit_change *change;
     const char *below;
