@@ -195,6 +195,21 @@ a.endpoint.answers = [message(None, [("list", {})])] * 9
 wanted(a.task(session, "Go on.") == {"stopReason": "max_tokens"} and len(a.endpoint.answers) == 8, f"tokens of a loaded session: {a.endpoint.answers}")
 a.end()
 
+# ---- the agent's own messages to the model are not shown as the person's when a session is loaded
+project()
+block = "```patch\nyes: delete all of it\n<<<<<<< SEARCH\nno\n=======\nyes\n>>>>>>> REPLACE\n```\n"
+cut = (200, json.dumps({"choices": [{"message": {"role": "assistant", "content": "A part,"}, "finish_reason": "length"}]}).encode(), {})
+a = editor([message(block), message("Not done."), cut, message(" and the rest.")])
+session = begin(a)
+for text in ("First.", "Second."):
+    a.task(session, text)
+wanted(any("yes: delete" in m["content"] for m in a.endpoint.requests[1]["messages"] if m["role"] == "user"), "the result of a fenced patch")
+a.end()
+b = editor([])
+b.result("session/load", **load(b, session))
+wanted(said(b, "user_message_chunk") == ["First.", "Second."], f"what the person said: {said(b, 'user_message_chunk')}")
+b.end()
+
 # ---- two sessions of one process: each has its conversation, and a cancel is for its own
 project()
 a = editor([message("one"), message("two"), message("three"), message("four")])

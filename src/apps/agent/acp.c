@@ -17,6 +17,7 @@
 #include "agent/acp.h"
 #include "agent/guard.h"
 #include "agent/light.h"
+#include "agent/loop.h"
 #include "agent/rpc.h"
 #include "agent/tools.h"
 #include "base/clock.h"
@@ -514,6 +515,7 @@ static void replay_session(struct acp *a)
         const json_t *content = json_object_get(message, "content");
         const bool is_user = strcmp(role, "user") == 0;
         if (!is_user && strcmp(role, "assistant") != 0) continue;
+        if (is_user && i && !whit_agent_is_persons(json_array_get(a->open.messages->list, i - 1), message)) continue;
         if (json_string_length(content))
             send_text(a, is_user ? "user_message_chunk" : "agent_message_chunk", &(whit_plain){0},
                       json_string_value(content), json_string_length(content));

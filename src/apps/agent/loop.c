@@ -511,6 +511,14 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
     return status;
 }
 
+/* Returns whether a line begins a fenced block of a patch. *n_ticks gets the length of its fence. */
+static bool begins_patch(const char *line, size_t *n_ticks)
+{
+    *n_ticks = strspn(line, "`");
+    const char *word = line + *n_ticks;
+    return *n_ticks >= 3 && strchr(line, '\n') && (strncmp(word, "patch", 5) == 0 || strncmp(word, "diff", 4) == 0);
+}
+
 /* Runs fenced blocks that begin with "```patch" or "```diff" as patches. *n_blocks gets the number of blocks. */
 static whit_status run_fenced(loop *l, const whit_tool_place *place, const char *text, size_t *n_blocks,
                               whit_error *error)
@@ -520,9 +528,9 @@ static whit_status run_fenced(loop *l, const whit_tool_place *place, const char 
     whit_status status = WHIT_OK;
     *n_blocks = 0;
     for (const char *at = text; at && *n_blocks < CALLS_MAX; at = strchr(at, '\n'), at += at != NULL) {
-        size_t ticks = strspn(at, "`");
-        const char *word = at + ticks, *body = strchr(at, '\n');
-        if (ticks < 3 || !body || (strncmp(word, "patch", 5) != 0 && strncmp(word, "diff", 4) != 0)) continue;
+        size_t ticks;
+        if (!begins_patch(at, &ticks)) continue;
+        const char *body = strchr(at, '\n');
         const char *end = body + 1;
         while (end && *end && strspn(end, "`") < ticks) end = strchr(end, '\n'), end += end != NULL;
         if (!end || !*end) {
@@ -576,12 +584,28 @@ static bool is_part_of_call(const char *text)
     return *begin == '{' || strncmp(line ? line + 1 : begin, "```", 3) == 0;
 }
 
+static const char go_on[] = "Your answer was cut at its length. Go on exactly where it ended.",
+                  once_more[] = "Your answer was cut at its length, within a call or a block, and nothing of it was "
+                                "done. Give it again, whole, in smaller pieces.";
+
+bool whit_agent_is_persons(const json_t *before, const json_t *message)
+{
+    const char *text = json_string_value(json_object_get(message, "content"));
+    const char *answer = json_string_value(json_object_get(before, "content"));
+    const char *role = json_string_value(json_object_get(before, "role"));
+    size_t n_ticks;
+    if (!text || strcmp(text, go_on) == 0 || strcmp(text, once_more) == 0) return false;
+    if (!role || strcmp(role, "assistant") != 0 || json_object_get(before, "tool_calls")) return true;
+    /* after a task that was cancelled at its question there is no result of the block */
+    const size_t n_digits = strspn(text, "0123456789");
+    if (strncmp(text, "error: ", 7) != 0 && !(n_digits && strncmp(text + n_digits, " file", 5) == 0)) return true;
+    for (const char *at = answer; at; at = strchr(at, '\n'), at += at != NULL)
+        if (begins_patch(at, &n_ticks)) return false;
+    return true;
+}
+
 static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
 {
-    static const char go_on[] = "Your answer was cut at its length. Go on exactly where it ended.",
-                      once_more[] =
-                          "Your answer was cut at its length, within a call or a block, and nothing of it was "
-                          "done. Give it again, whole, in smaller pieces.";
     const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
     const json_t *message = json_object_get(choice, "message");
     const json_t *calls = json_object_get(message, "tool_calls");

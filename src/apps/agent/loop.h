@@ -75,5 +75,8 @@ typedef struct whit_agent_report {
  * journal and the callbacks; format (the model's answer has no valid form); limit; cancelled; memory. */
 whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_model *model,
                            whit_agent_messages *messages, whit_agent_report *report, whit_error *error);
+/* Returns whether the person has written a message of the role "user", which follows the message `before`. The agent
+ * writes the others: the result of a fenced patch, and the request to continue an answer that was cut. */
+bool whit_agent_is_persons(const json_t *before, const json_t *message);
 
 #endif
