@@ -93,6 +93,32 @@ static void files_become_folders_and_folders_files(void **state)
     whit_scratch_close(&scratch);
 }
 
+/* Commands may read /usr. A project in it is closed to them with the files beside it, which belong to no program. */
+static void projects_in_system_folders_are_closed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *project, *folder;
+    } cases[] = {
+        {"/home/u/p", "/home/u/p"},
+        {"/usr", "/usr"},
+        {"/usr/src", "/usr/src"},
+        {"/usr/src/app", "/usr/src/app"},
+        {"/usr/src/app/web/a", "/usr/src/app"},
+        {"/usr/local/src/app/web", "/usr/local/src/app"},
+        {"/usr/local/app/web", "/usr/local/app"},
+        {"/usr/share/nginx/html", "/usr/share/nginx"},
+        {"/usr/app/web", "/usr/app"},
+        {"/usr/lib/python3/dist-packages/p", "/usr/lib/python3/dist-packages/p"},
+        {"/usrlocal/src/app/web", "/usrlocal/src/app/web"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char folder[PATH_MAX];
+        whit_agent_closed_folder(cases[i].project, folder);
+        assert_string_equal(folder, cases[i].folder);
+    }
+}
+
 /* Folders nested deeper than open descriptors reach must be removed, too; otherwise a command could leave a copy that
  * cannot be emptied. */
 static void deep_folders_are_removed(void **state)
@@ -245,9 +271,11 @@ static void files_that_change_are_not_copied_unseen(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(emptied_copies_are_filled_again), cmocka_unit_test(files_become_folders_and_folders_files),
-        cmocka_unit_test(deep_folders_are_removed), cmocka_unit_test(closed_folders_are_opened),
-        cmocka_unit_test(files_that_change_are_not_copied_unseen)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(emptied_copies_are_filled_again),
+                                       cmocka_unit_test(files_become_folders_and_folders_files),
+                                       cmocka_unit_test(projects_in_system_folders_are_closed),
+                                       cmocka_unit_test(deep_folders_are_removed),
+                                       cmocka_unit_test(closed_folders_are_opened),
+                                       cmocka_unit_test(files_that_change_are_not_copied_unseen)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -116,6 +116,32 @@ whit_status whit_agent_find_state(const char *project, const char *given, const 
     return WHIT_OK;
 }
 
+/* Returns whether the n bytes of a part of a path are one of the names. */
+static bool is_one_of(const char *part, size_t n, const char *const *names)
+{
+    for (; *names; names++)
+        if (strlen(*names) == n && memcmp(part, *names, n) == 0) return true;
+    return false;
+}
+
+void whit_agent_closed_folder(const char *project, char folder[PATH_MAX])
+{
+    static const char usr[] = "/usr/";
+    static const char *const systems[] = {"bin",     "sbin",  "lib",   "lib32", "lib64", "libx32", "libexec",
+                                          "include", "games", "share", "src",   "local", "man",    NULL};
+    static const char *const holders[] = {"src", "share", NULL}; /* each of their folders is of one program */
+    static const char *const prefixes[] = {"local", NULL};       /* folders with the same folders as /usr */
+    snprintf(folder, PATH_MAX, "%s", project);
+    if (strncmp(project, usr, sizeof usr - 1) != 0) return;
+    char *part = folder + sizeof usr - 1;
+    for (size_t n; n = strcspn(part, "/"), part[n]; part += n + 1) {
+        if (!is_one_of(part, n, systems)) part[n] = 0;
+        if (!part[n]) return;
+        if (is_one_of(part, n, holders)) part[n + 1 + strcspn(part + n + 1, "/")] = 0;
+        if (!is_one_of(part, n, prefixes)) return;
+    }
+}
+
 int whit_agent_open_folder(int folder, const char *name)
 {
     char own[64];

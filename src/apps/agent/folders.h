@@ -31,4 +31,9 @@ int whit_agent_open_folder(int folder, const char *name);
 /* Removes an entry `name` of an open folder with all its content. Links are removed, not followed. */
 void whit_agent_remove_all(int folder, const char *name);
 
+/* Writes the path of the folder that stays closed to the commands of a project: the project or, if it lies in a folder
+ * of /usr, the first folder of its path that is not the system's, such as /usr/src/app for /usr/src/app/web. `project`
+ * has no links. */
+void whit_agent_closed_folder(const char *project, char folder[PATH_MAX]);
+
 #endif

@@ -128,6 +128,15 @@ static void hide(struct hidden *hidden, const char *path)
     hidden->n++;
 }
 
+/* Hides a project with the files beside it, if a folder of the system contains it. */
+static void hide_project(struct hidden *hidden, const char *project)
+{
+    char real[PATH_MAX], folder[PATH_MAX];
+    if (!project || !whit_path_is_absolute(project) || !realpath(project, real)) return;
+    whit_agent_closed_folder(real, folder);
+    hide(hidden, folder);
+}
+
 /* Hides the project, this program's own folders, those of the process that has started a task, and the home folder if
  * this user may write in it: users that belong to a service may have a folder of the system as their home, such as
  * /usr/sbin. */
@@ -135,8 +144,8 @@ static void hide_all(struct hidden *hidden, const char *project)
 {
     char folder[PATH_MAX];
     const char *home = getenv("HOME");
-    hide(hidden, project);
-    hide(hidden, getenv(WHIT_TASK_PROJECT));
+    hide_project(hidden, project);
+    hide_project(hidden, getenv(WHIT_TASK_PROJECT));
     hide(hidden, getenv(WHIT_TASK_STATE));
     hide(hidden, getenv(WHIT_TASK_CACHE));
     if (home && access(home, W_OK) == 0) hide(hidden, home);
