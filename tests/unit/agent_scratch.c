@@ -100,7 +100,7 @@ static void projects_in_system_folders_are_closed(void **state)
     static const struct {
         const char *project, *folder;
     } cases[] = {
-        {"/home/u/p", "/home/u/p"},
+        {"/opt/p", "/opt/p"},
         {"/usr", "/usr"},
         {"/usr/src", "/usr/src"},
         {"/usr/src/app", "/usr/src/app"},
