@@ -21,6 +21,7 @@ static const char request[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\
 static void answer(void *user, const whit_web_request *asked, whit_web_reply *reply)
 {
     (void)user;
+    if (!strcmp(asked->path, "/slow")) nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     if (asked->headers_only) return;
     reply->status = 503;
     reply->type = "text/plain";
@@ -144,12 +145,35 @@ static void nobody_listens_afterwards(void **state)
     whit_web_close(server);
 }
 
+/* Connections whose request has not come wholly are closed for new ones. Where their threads take a while to end, as on
+ * a busy machine, new connections wait for that and are not reset. */
+static void a_crowd_keeps_nobody_out(void **state)
+{
+    (void)state;
+    if (!whit_server_library()) skip();
+    enum { N_SLOW = 200 };
+    struct sockaddr_in address;
+    whit_web_server *server;
+    whit_error error;
+    int slow[N_SLOW], fd = listen_somewhere(&address);
+    assert_int_equal(listen(fd, 2 * N_SLOW), 0);
+    for (int i = 0; i < N_SLOW; i++)
+        connect_to(slow[i] = make_socket(), &address, "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n");
+    int honest = make_socket();
+    connect_to(honest, &address, request);
+    assert_ok(whit_web_serve(fd, 4, TIMEOUT_S, NULL, answer, NULL, &server, &error), error);
+    assert_answered(honest);
+    for (int i = 0; i < N_SLOW; i++) close(slow[i]);
+    end_server(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waiting_connections_are_answered),
         cmocka_unit_test(last_requests_are_answered),
         cmocka_unit_test(nobody_listens_afterwards),
+        cmocka_unit_test(a_crowd_keeps_nobody_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The stack of each connection's thread is large enough for JSON nested as deeply as the parser allows (2,048 levels),
@@ -25,6 +26,9 @@ enum { HEADER_BYTES = 32768, STACK_BYTES = 8 << 20 };
  * DROPPED_BYTES_MAX: how much of a refused body is read. */
 enum { SPARE_CONNECTIONS = 64, DROPPED_BYTES_MAX = 4 * WHIT_WEB_MAX_BODY_BYTES };
 enum { NEW_NS = 1000000000 }; /* age up to which a connection without a request counts as in flight */
+/* CLOSING_MAX: how many connections may be closing before new ones are delayed, each by CLOSING_NS for every connection
+ * beyond that. */
+enum { CLOSING_MAX = SPARE_CONNECTIONS / 2, CLOSING_NS = 5000000 };
 
 struct api {
     const char *(*version)(void);
@@ -67,6 +71,7 @@ struct whit_web_server {
     pthread_mutex_t lock;  /* protects the members below */
     struct client clients; /* head of a circular list of connections; the first has waited or worked longest */
     uint32_t n_clients, n_clients_max;
+    uint32_t n_closing; /* number of clients that are closing */
     uint32_t n_adopted; /* number of connections that whit_web_quiesce gave to the library and that are not in the list
                          * yet */
 };
@@ -280,7 +285,18 @@ static void close_waiting_client(whit_web_server *server)
     while (client != server->clients.previous && (client->is_at_work || client->is_closing)) client = client->next;
     if (client == server->clients.previous) return;
     client->is_closing = true;
+    server->n_closing++;
     whit_socket_end(client->fd); /* the connection's thread then finds the end of the stream */
+}
+
+/* Waits for some of the closing connections to end. The library resets connections beyond its limit, which a flood
+ * would reach on a busy machine, where the threads of closed connections wait for a processor. The caller is the
+ * library's thread, which accepts connections and removes ended ones. */
+static void await_closing(uint32_t n_closing)
+{
+    const uint64_t ns = n_closing > CLOSING_MAX ? (uint64_t)(n_closing - CLOSING_MAX) * CLOSING_NS : 0;
+    const struct timespec pause = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    if (ns) nanosleep(&pause, NULL);
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
@@ -300,8 +316,11 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     if (begins && ++server->n_clients > server->n_clients_max) close_waiting_client(server);
     if (!begins) unlink_client(client);
     if (!begins) server->n_clients--;
+    if (!begins && client->is_closing) server->n_closing--;
+    const uint32_t n_closing = server->n_closing;
     pthread_mutex_unlock(&server->lock);
     if (!begins) free(client);
+    if (begins) await_closing(n_closing);
 }
 
 static struct client *client_of(const whit_web_server *server, struct MHD_Connection *connection)
