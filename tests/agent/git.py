@@ -142,6 +142,13 @@ subprocess.run(["git", "init", "-q", "super"], env=env, check=True)
 subprocess.run(["git", "-C", "super", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", os.path.abspath("repo"), "part"], env=env, check=True)
 done = whit("apply", "-", "--allow", "yellow", patch=REPLACED, project="super/part")
 wanted(turns_of("super/part") == "1" and done.stderr.count("\n") == 1, f"a submodule: {done.stderr}")
+# A turn of the project around it leaves the submodule's files out of its commit, which another repository has.
+subprocess.run(["git", "-C", "super", "commit", "-qm", "with a part"], env=env, check=True)
+done = whit("apply", "-", "--allow", "yellow", project="super",
+            patch="part/sub/deep\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE\nbeside\n<<<<<<< SEARCH\n=======\ny\n>>>>>>> REPLACE\n")
+listed = subprocess.run(["git", "-C", "super", "ls-tree", "-r", "--name-only", "refs/whit/turns"], env=env, capture_output=True, text=True).stdout.split()
+wanted(done.stderr.count("\n") == 1 and "beside" in listed and "part" in listed and "part/sub/deep" not in listed and open("super/part/sub/deep").read() == "x\n",
+       f"a turn in a submodule and beside it: {done.stderr} {listed}")
 # Texts with keys stay out, and so do keys in what a person has typed: a reference may be pushed.
 TOKEN = "ghp_" + "a1B2" * 9
 open("key.patch", "w").write(f"config.py\n<<<<<<< SEARCH\n=======\nKEY = '{TOKEN}'\n>>>>>>> REPLACE\nplain\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE\n")

@@ -41,8 +41,25 @@ static bool find_parent(struct work *w)
         w->api.git_commit_tree(&w->base, w->parent) == 0;
 }
 
+/* Returns whether a path leads into a submodule, whose files belong to another repository. */
+static bool is_in_submodule(const struct work *w, const char *path)
+{
+    char folder[PATH_MAX];
+    bool is_found = false;
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder, '/'); w->base && slash && !is_found; slash = strchr(slash + 1, '/')) {
+        git_tree_entry *entry = NULL;
+        *slash = 0;
+        if (w->api.git_tree_entry_bypath(&entry, w->base, folder) != 0) return false;
+        is_found = w->api.git_tree_entry_type(entry) == GIT_OBJECT_COMMIT;
+        w->api.git_tree_entry_free(entry);
+        *slash = '/';
+    }
+    return is_found;
+}
+
 /* Lists the updates to the parent's tree, and stores each new content as an object. Leaves out files that git ignores,
- * files with secrets, texts with keys, and deleted files that the tree does not contain. */
+ * files of submodules, files with secrets, texts with keys, and deleted files that the tree does not contain. */
 static bool list_updates(struct work *w, const char *project, const whit_change *changes, size_t n,
                          git_tree_update *list, char (*paths)[PATH_MAX], size_t *n_list)
 {
@@ -53,8 +70,8 @@ static bool list_updates(struct work *w, const char *project, const whit_change 
         git_tree_entry *entry = NULL;
         char *path = paths[*n_list];
         int ignored = 0;
-        if (snprintf(path, PATH_MAX, "%s%s", w->prefix, c->path) >= PATH_MAX || whit_light_hides(project, c) ||
-            (c->is && whit_guard_has_key(c->after, c->after_bytes)) ||
+        if (snprintf(path, PATH_MAX, "%s%s", w->prefix, c->path) >= PATH_MAX || is_in_submodule(w, path) ||
+            whit_light_hides(project, c) || (c->is && whit_guard_has_key(c->after, c->after_bytes)) ||
             (w->api.git_ignore_path_is_ignored(&ignored, w->repository, path) == 0 && ignored))
             continue;
         *update = (git_tree_update){.path = path, .action = c->is ? GIT_TREE_UPDATE_UPSERT : GIT_TREE_UPDATE_REMOVE};

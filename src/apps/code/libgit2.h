@@ -31,6 +31,7 @@
     X(git_tree_free)                                                                                                   \
     X(git_tree_entry_bypath)                                                                                           \
     X(git_tree_entry_free)                                                                                             \
+    X(git_tree_entry_type)                                                                                             \
     X(git_reference_name_to_id)                                                                                        \
     X(git_reference_create)                                                                                            \
     X(git_reference_create_matching)                                                                                   \
