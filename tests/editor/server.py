@@ -157,6 +157,8 @@ while True:
         if how == "garbage":
             sys.stdout.buffer.write(b"Content-Length: 99999999999999999999\r\n\r\nnonsense")
             sys.stdout.buffer.flush()
+    if method == "textDocument/didOpen":
+        open(".opened", "w").close()  # scenes wait for it
     if method in ("textDocument/didOpen", "textDocument/didChange"):
         document = params["textDocument"]
         texts[document["uri"]] = (document if method.endswith("didOpen") else params["contentChanges"][0])["text"]
