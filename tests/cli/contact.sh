@@ -110,9 +110,9 @@ one_line "No such file or directory"
 
 # ---- serve: every model has a name of its own, and a queue has room
 if grep -q 'WHIT_HAVE_MICROHTTPD *1' "$BUILD/generated/whit_config.h"; then
-    expect 2 timeout 60 $EMULATOR "$WHIT" serve --port 0 -m model.gguf -m big=model.gguf --alias big
+    expect 2 timeout 600 $EMULATOR "$WHIT" serve --port 0 -m model.gguf -m big=model.gguf --alias big
     grep -q "another model is called big" err || complain "serve --alias: $(cat err)"
 fi
-expect 2 timeout 60 $EMULATOR "$WHIT" serve --port 0 --queue 0
+expect 2 timeout 600 $EMULATOR "$WHIT" serve --port 0 --queue 0
 one_line "queue" "from 1 to 65536"
 finish

@@ -61,7 +61,7 @@ static void test_deaf_server(void **state)
     assert_non_null(file);
     fputs("#!/bin/sh\nprintf 'Content-Length: "
           "53\\r\\n\\r\\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"capabilities\":{}}}'\n"
-          "exec sleep 60\n",
+          "exec sleep 600\n",
           file);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(script, 0700), 0);
@@ -75,7 +75,7 @@ static void test_deaf_server(void **state)
     assert_int_equal(whit_editor_open(&options, &editor, &error), WHIT_OK);
     assert_int_equal(whit_editor_add_file(editor, path, &error), WHIT_OK);
     bool redraw;
-    for (int i = 0; i < 10000 && !editor->docs->language.is_open; i++) {
+    for (int i = 0; i < 120000 && !editor->docs->language.is_open; i++) {
         whit_editor_idle(editor, &redraw);
         whit_editor_ready(editor);
         usleep(1000);
