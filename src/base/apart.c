@@ -57,3 +57,15 @@ whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, si
     if (child < 0) return WHIT_APART_FAILED;
     return is_whole ? WHIT_APART_DONE : WHIT_APART_LATE;
 }
+
+void whit_end_with_reader(int fd)
+{
+    struct pollfd end = {.fd = fd};
+    sigset_t none;
+    sigemptyset(&none);
+    signal(SIGIO, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)fcntl(fd, F_SETOWN, getpid());
+    (void)fcntl(fd, F_SETFL, O_ASYNC);
+    if (poll(&end, 1, 0) > 0) _exit(0); /* the reader was gone before the signal was set */
+}

@@ -3,6 +3,7 @@
  * megabytes and does not release all of them when it is closed, so the caller's process does not load it. */
 #include "code/git.h"
 
+#include "base/apart.h"
 #include "base/file.h"
 #include "base/items.h"
 #include "base/path.h"
@@ -66,6 +67,7 @@ static void hand_over(const char *path, int fd)
     const git_blob *blob = (const git_blob *)object;
     if (git.git_blob_rawsize(blob) > BLOB_BYTES || git.git_blob_is_binary(blob)) return;
     uint64_t size = git.git_blob_rawsize(blob);
+    (void)fcntl(fd, F_SETFL, 0); /* a reader that takes bytes sends the signal, too */
     if (whit_write_all(fd, &size, sizeof size)) whit_write_all(fd, git.git_blob_rawcontent(blob), (size_t)size);
 }
 
@@ -82,6 +84,7 @@ bool whit_git_ask(const char *path, whit_git_file **file)
             for (int fd = 0; fd < FILES_MAX; fd++)
                 /* The child must not keep terminals and pipes open, since other processes may wait for their end. */
                 if (fd != ends[1]) close(fd);
+            whit_end_with_reader(ends[1]);
             hand_over(path, ends[1]);
         }
         _exit(0);
