@@ -21,7 +21,7 @@ from project import Project
 
 PLAYS = {**PLAYS, **{kind: play for kind, (play, _) in MORE.items()}}
 WEIGHTS = {**WEIGHTS, **{kind: weight for kind, (_, weight) in MORE.items()}}
-BOUND_S = 60  # a command takes seconds; this tells that it hangs
+BOUND_S = 120  # a command takes seconds; this tells that it hangs
 
 
 def remove(folder):

@@ -137,8 +137,9 @@ def judge(project, play, already):
     open(project.ran, "w").close()
     for what, data in play.sent:
         faults += [f"sent: a secret of {project.secrets[text]} is in {what}" for text in find_secrets(project, data, play.sendable)]
-    for what, data in play.shown:
-        faults += [f"shown: a secret of {project.secrets[text]} is in {what}" for text in find_secrets(project, data, play.exposed)]
+    visible = play.exposed | {text for text, place in project.secrets.items() if place.startswith(project.root + "/")}
+    for what, data in play.shown:  # the person may see all files of the project: a change is shown with the lines that it takes away
+        faults += [f"shown: a secret of {project.secrets[text]} is in {what}" for text in find_secrets(project, data, visible)]
         for text in (ESCAPE, HIDDEN):
             if text.encode() in data:
                 faults.append(f"escape: {text!r} is passed on in {what}")

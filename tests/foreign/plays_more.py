@@ -47,7 +47,14 @@ def play_panel(play, whit, rng, env, bound_s):
             return waiting.pop(0)
         ends[0] += 1
         return leave_editor(ends[0])
-    attend(play, [whit, "edit", "--url", endpoint.url, "--model", "m", *opened], answer, env, project.root, bound_s, quiet_s=0.1)
+    options = []
+    if rng.random() < 0.3:  # suggestions are asked for while a text is typed, of files that hold no keys
+        options = ["--config", os.path.join(project.home, ".local/share/whit/suggest.conf")]
+        with open(options[1], "w", encoding="utf-8") as file:
+            file.write("suggest = yes\n")
+        waiting[:0] = [b"\x1b[F", b"word ", b"", b"", b"", b"", b""]
+        play.sendable |= {text for text in play.exposed if os.path.basename(project.secrets[text]) not in KEPT_FROM_MODELS}
+    attend(play, [whit, "edit", *options, "--url", endpoint.url, "--model", "m", *opened], answer, env, project.root, bound_s, quiet_s=0.1)
     note_requests(play, endpoint)
 
 
@@ -107,7 +114,7 @@ def play_named(play, whit, rng, env, bound_s):
         ["chat", "-m", tiny, "-n", "2", "--load", name], ["chat", "-m", tiny, "-n", "2", "--tools", name], ["chat", "-m", tiny, "-n", "2", "--mcp"],
         ["run", "-n", "2", "-p", "x", "--chat-template", name], [*agent, "--key-file", name], ["edit", "--list-keys", "--config", name],
         ["agent", "apply", name], ["agent", "apply", name, "--preview"], ["graph", name, "map"], ["compare", name, tiny], ["eval", "-m", tiny, name],
-        ["merge", name, "--adapter", name, "/dev/null"], ["list", name], ["perplexity", "-m", tiny, name], ["sign", name], ["rerank", "-m", tiny, "-f", name],
+        ["merge", name, "--adapter", name, "/dev/null"], ["list", name], ["rm", name], ["perplexity", "-m", tiny, name], ["sign", name], ["rerank", "-m", tiny, "-f", name],
         ["mcp", name], ["mcp", ".", "--memory", name], ["grammar", name], ["train", name, "/dev/null"]])
     play.title += f" {command}"
     if rng.random() < 0.6:

@@ -174,12 +174,14 @@ class Project:
         os.mkfifo(path)
         self.pipes.add(path)
 
-    def place_to_pipe(self, path):
+    def make_pipe(self):
         pipe = os.path.join(self.home, "code/pipe")
         if not os.path.lexists(pipe):
-            os.mkfifo(pipe)
-            self.pipes.add(pipe)
-        os.symlink(pipe, path)
+            self.place_pipe(pipe)
+        return pipe
+
+    def place_to_pipe(self, path):
+        os.symlink(self.make_pipe(), path)
 
     def place_socket(self, path):
         with socket.socket(socket.AF_UNIX) as s:
@@ -260,12 +262,25 @@ class Project:
             self.trap(".canary/hooks/post-commit")
             text += f"[core]\n\thooksPath = {self.root}/.canary/hooks\n"
         if self.rng.random() < 0.3:
-            text += f"[include]\n\tpath = {self.rng.choice(['/dev/zero', '/proc/self/fd/0', self.home + '/.bashrc', '../Makefile'])}\n"
+            text += f"[include]\n\tpath = {self.rng.choice(['/dev/zero', '/proc/self/fd/0', self.home + '/.bashrc', '../Makefile', self.make_pipe()])}\n"
         if self.rng.random() < 0.2:
             text += f"[core]\n\tworktree = {self.home}/code/neighbour\n"
         with open(os.path.join(self.root, ".git/config"), "a", encoding="utf-8") as file:
             file.write(text)
         self.write(".gitattributes", "* filter=x diff=x merge=x\n")
+        if self.rng.random() < 0.3:
+            self.replace_git_file()
+
+    def replace_git_file(self):
+        """Puts a pipe, a link or a folder in the place of a file that git reads."""
+        name = self.rng.choice(["config", "HEAD", "index", "info/exclude", "info/attributes", "packed-refs", "refs/heads/main", "refs/heads/master",
+                                "objects/info/alternates", "commondir", "shallow", "config.worktree", "refs/whit", "refs/whit/turns", "logs/refs/whit/turns"])
+        path = os.path.join(self.root, ".git", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.isfile(path) or os.path.islink(path):
+            os.remove(path)
+        if not os.path.lexists(path):
+            self.rng.choice([self.place_pipe, self.place_pipe, self.place_to_pipe, self.place_link, self.place_device, self.place_folder])(path)
 
     # ---- programs and their settings ------------------------------------------------------------
 
