@@ -58,14 +58,25 @@ whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, si
     return is_whole ? WHIT_APART_DONE : WHIT_APART_LATE;
 }
 
+static int watched_fd;
+
+/* Handles SIGIO, which the kernel sends at each call of the reader, too. */
+static void end_if_unread(int number)
+{
+    struct pollfd end = {.fd = watched_fd};
+    (void)number;
+    if (poll(&end, 1, 0) > 0) _exit(0);
+}
+
 void whit_end_with_reader(int fd)
 {
-    struct pollfd end = {.fd = fd};
+    struct sigaction action = {.sa_handler = end_if_unread, .sa_flags = SA_RESTART};
     sigset_t none;
     sigemptyset(&none);
-    signal(SIGIO, SIG_DFL);
+    watched_fd = fd;
+    sigaction(SIGIO, &action, NULL);
     sigprocmask(SIG_SETMASK, &none, NULL);
     (void)fcntl(fd, F_SETOWN, getpid());
     (void)fcntl(fd, F_SETFL, O_ASYNC);
-    if (poll(&end, 1, 0) > 0) _exit(0); /* the reader was gone before the signal was set */
+    end_if_unread(0); /* the reader may have gone before */
 }

@@ -20,8 +20,8 @@ typedef enum whit_apart {
 whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, size_t result_bytes,
                           uint32_t patience_ms);
 
-/* Lets this process end by SIGIO when the pipe `fd`, to which it writes, has no reader any more, also while it waits in
- * a call. Taking bytes from the pipe sends the signal, too: clear O_ASYNC before you write. */
+/* Lets this process end when the pipe `fd`, to which it writes, has no reader any more, also while it waits in a call.
+ * Sets the handler of SIGIO, and unblocks all signals. */
 void whit_end_with_reader(int fd);
 
 #endif

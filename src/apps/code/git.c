@@ -67,7 +67,6 @@ static void hand_over(const char *path, int fd)
     const git_blob *blob = (const git_blob *)object;
     if (git.git_blob_rawsize(blob) > BLOB_BYTES || git.git_blob_is_binary(blob)) return;
     uint64_t size = git.git_blob_rawsize(blob);
-    (void)fcntl(fd, F_SETFL, 0); /* a reader that takes bytes sends the signal, too */
     if (whit_write_all(fd, &size, sizeof size)) whit_write_all(fd, git.git_blob_rawcontent(blob), (size_t)size);
 }
 
