@@ -9,7 +9,7 @@ from foreign import play_project
 FAULTS = {"program": "program: ran .canary/tool", "server": "program: started clangd", "link": "linked.txt", "mode": "notes.txt",
           "beside": "new' appeared outside", "tree": "'plain/a.c' changed in the project", "rewritten": "'plain/a.c' changed in the project",
           "sent": "sent: a secret of", "shown": "shown: a secret of", "kept": "kept: a secret of", "object": "kept: a secret of",
-          "hang": "hang: ", "terminal": "terminal: mode 1049", "echo": "terminal: its settings", "escape": "escape: ", "hidden": "escape: ",
+          "hang": "hang: ", "endless": "hang: ", "terminal": "terminal: mode 1049", "echo": "terminal: its settings", "escape": "escape: ", "hidden": "escape: ",
           "crash": "crash: it ended by signal 11"}
 SEED = 4
 tiny = os.path.abspath("empty.gguf")
@@ -35,8 +35,9 @@ def check_seen(faults, bound_s=60):
             failed = 1
 
 
-check_seen([fault for fault in FAULTS if fault != "hang"])
-check_seen(["hang"], 0.5)
+HANGS = ["hang", "endless"]
+check_seen([fault for fault in FAULTS if fault not in HANGS])
+check_seen(HANGS, 0.5)
 for names, kinds in ((["", "", "", ""], ["agent", "piped", "json", "turns"]), (["obeyed"] * 4 + ["ordinary"] * 4, ["agent"] * 8)):
     for fault, lines in zip(names, play(names, kinds)):
         if lines:

@@ -20,15 +20,15 @@ def attend(play, command, answer, env, folder, bound_s, quiet_s=0.05, columns=10
     before = termios.tcgetattr(slave)
     program = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, cwd=folder, start_new_session=True,
                                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-    output, answered, end = b"", 0, time.monotonic() + bound_s
+    output, answered, end = bytearray(), 0, time.monotonic() + bound_s
     while True:
-        if select.select([master], [], [], quiet_s)[0]:
-            output += os.read(master, 1 << 16)
+        if time.monotonic() < end and select.select([master], [], [], quiet_s)[0]:
+            output.extend(os.read(master, 1 << 16))
             continue
         if program.poll() is not None:
             break
         if time.monotonic() > end:
-            play.hangs = output or b"(nothing was shown)"
+            play.hangs = bytes(output[-1000:]) or b"(nothing was shown)"
             os.killpg(program.pid, signal.SIGKILL)
             break
         typed = answer(output[answered:].decode(errors="replace"))
@@ -37,7 +37,8 @@ def attend(play, command, answer, env, folder, bound_s, quiet_s=0.05, columns=10
             os.write(master, typed)
     status = program.wait()
     while select.select([master], [], [], 0)[0]:
-        output += os.read(master, 1 << 16)
+        output.extend(os.read(master, 1 << 16))
+    output = bytes(output)
     play.shown.append(("the terminal", output))
     if not play.hangs:
         play.note_status(status)

@@ -148,7 +148,7 @@ def play_agent(play, whit, rng, env, bound_s):
 
 def play_typed(play, whit, rng, env, bound_s):
     """Tasks and commands that are typed to an agent."""
-    names = [name for name in play.project.names if "\n" not in name and "\r" not in name] or ["plain"]
+    names = [name for name in play.project.names if name.isprintable()] or ["plain"]  # others are seen as they are typed
     name = rng.choice(names)
     drawn = ["/add {}", "look at @{}", "/plan look at {}", "/diff", "/log", "/model", "/cost", "/clear", "do it", "/help"]
     if play.says_yes:  # a turn that is taken back needs no further yes

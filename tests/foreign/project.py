@@ -198,7 +198,7 @@ class Project:
 
     def place_sparse(self, path):
         with open(path, "wb") as file:
-            file.truncate(self.rng.choice([1 << 20, 1 << 26]))
+            file.truncate(self.rng.choice([1 << 16, 1 << 20]))  # a change of it is shown with all its bytes
 
     def place_hard(self, path):
         os.link(os.path.join(self.home, "linked.txt"), path)

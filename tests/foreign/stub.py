@@ -49,6 +49,9 @@ elif fault == "hang":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         time.sleep(1)
+elif fault == "endless":
+    while True:
+        print("more", flush=True)
 elif fault == "terminal":
     print("\x1b[?1049h")
 elif fault == "echo" and os.isatty(0):
