@@ -270,7 +270,7 @@ def play_edit(play, whit, rng, env, bound_s):
     keys = [(name, KEYS[name]) for name in rng.choices(list(KEYS), k=rng.randrange(3, 12))]
     if play.says_yes:
         name = rng.choice(list(PLAIN))
-        opened, keys = [name], [("text", b"saved"), *(key for key in keys if key[0] != "M-R"), ("C-s", b"\x13")]
+        opened, keys = [name], [("text", b"saved"), ("C-s", b"\x13"), *keys]
         play.agreed.add(name)
     play.may_format = any(key == "M-F" for key, _ in keys)
     for name in opened:

@@ -114,7 +114,7 @@ def play_named(play, whit, rng, env, bound_s):
         ["chat", "-m", tiny, "-n", "2", "--load", name], ["chat", "-m", tiny, "-n", "2", "--tools", name], ["chat", "-m", tiny, "-n", "2", "--mcp"],
         ["run", "-n", "2", "-p", "x", "--chat-template", name], [*agent, "--key-file", name], ["edit", "--list-keys", "--config", name],
         ["agent", "apply", name], ["agent", "apply", name, "--preview"], ["graph", name, "map"], ["compare", name, tiny], ["eval", "-m", tiny, name],
-        ["merge", name, "--adapter", name, "/dev/null"], ["list", name], ["rm", name], ["perplexity", "-m", tiny, name], ["sign", name], ["rerank", "-m", tiny, "-f", name],
+        ["merge", name, "--adapter", name, "/dev/null"], ["list", name], ["rm", name], ["sign", name], ["rerank", "-m", tiny, "-f", name],
         ["mcp", name], ["mcp", ".", "--memory", name], ["grammar", name], ["train", name, "/dev/null"]])
     play.title += f" {command}"
     if rng.random() < 0.6:
