@@ -98,6 +98,9 @@ class Endpoint:
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
 
 
+LINE_EDITOR = b"\x1b[?2004h"  # the editor of lines begins: pastes are marked
+
+
 def wait_for_keys(terminal, seconds=120):
     """Waits until each key is read as it is typed: the prompt is shown a moment before, and a Ctrl-D that the terminal
     itself takes for the end of a line is lost then."""
@@ -129,7 +132,7 @@ def at_terminal(command, answers, env=None, seconds=600, columns=1000):
             for act in waiting[0][2:]:
                 act()
             pattern, text, *_ = waiting.pop(0)
-            if text == "\x04" and pattern == "agent>":
+            if text == "\x04" and (pattern == "agent>" or LINE_EDITOR in seen[seen.rfind(b"\n") + 1:]):
                 wait_for_keys(terminal)
             if len(text) > 4096:
                 threading.Thread(target=paste, args=(terminal, text.encode()), daemon=True).start()
@@ -146,7 +149,8 @@ def at_terminal(command, answers, env=None, seconds=600, columns=1000):
             break
         seen += piece
     else:
-        os.kill(pid, signal.SIGKILL)  # it waits for an answer that nobody gives
+        os.kill(pid, signal.SIGKILL)
+        raise TimeoutError(f"it waits for an answer that nobody gives, {waiting[:1]} is left: {seen[-300:]}")
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(terminal)
     return status, seen.decode(errors="replace")
