@@ -12,6 +12,18 @@ import termios
 import threading
 import time
 
+# The text of a program that is an MCP server with one tool.
+SEND_SERVER = """import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked or "method" not in asked:
+        continue
+    tools = [{"name": "send", "description": "Sends.", "inputSchema": {"type": "object", "properties": {}}}]
+    result = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}},
+              "tools/list": {"tools": tools}}.get(asked["method"], {"content": [{"type": "text", "text": "sent"}]})
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
 
 def message(content=None, calls=()):
     out = {"role": "assistant", "content": content}

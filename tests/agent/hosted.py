@@ -11,7 +11,7 @@ import time
 import checks
 from acp import Editor
 from checks import wanted
-from endpoint import Endpoint, message, streamed
+from endpoint import SEND_SERVER, Endpoint, message, streamed
 
 WHIT = sys.argv[1]
 
@@ -144,19 +144,11 @@ wanted(said(b)[-1:] == [shown], f"a loaded answer: {said(b)}")
 b.end()
 
 # ---- a question keeps its order beside letters that an editor orders from right to left
-SERVER = """
-import json, sys, time
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    if asked["method"] == "initialize" and len(sys.argv) > 1:
-        time.sleep(float(sys.argv[1]))
-    tools = [{"name": "send", "description": "Sends.", "inputSchema": {"type": "object", "properties": {}}}]
-    result = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}},
-              "tools/list": {"tools": tools}}.get(asked["method"], {"content": [{"type": "text", "text": "sent"}]})
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"""
+# A server that begins once a file is there, if one is named.
+SERVER = """import os, sys, time
+while len(sys.argv) > 1 and not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+""" + SEND_SERVER
 
 
 def with_server(e, *more, folder="p"):
@@ -179,14 +171,18 @@ a.end()
 # ---- a task that is cancelled while a server begins leaves the server to the next task, and the tokens as they were
 project()
 a = editor([message("One."), send, message("Sent."), message("No.")], "--max-cost", "60")
-session, other = with_server(a, "1"), begin(a, "q")
+may_begin = os.path.abspath("may-begin")
+open(may_begin, "w").close()
+session, other = with_server(a, may_begin), begin(a, "q")
 a.task(session, "First.")
 a.task(other, "Elsewhere.")
 a.endpoint.answers = [send, message("Sent."), message("No.")]
+os.unlink(may_begin)
 a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Wait."}])
 time.sleep(0.4)
 a.send({"method": "session/cancel", "params": {"sessionId": session}})
 wanted(a.answer()["result"] == {"stopReason": "cancelled"}, "cancelled while a server begins")
+open(may_begin, "w").close()
 wanted(a.task(session, "Send it.") == {"stopReason": "end_turn"} and len(a.asked) == 1 and words(a.endpoint)[-1] == "sent",
        f"the server of the next task: {words(a.endpoint)}")
 a.task(other, "Elsewhere.")

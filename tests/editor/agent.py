@@ -6,7 +6,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
-from endpoint import Endpoint, message, streamed  # noqa: E402
+from endpoint import SEND_SERVER, Endpoint, message, streamed  # noqa: E402
 
 PATCH = """*** Begin Patch
 *** Update File: a.c
@@ -21,19 +21,11 @@ PATCH = """*** Begin Patch
 QUESTION = "Which files may go?\n" + "\n".join(f"  file number {i} of the project" for i in range(1, 13)) + "\nOr none?"
 patch = streamed("I change two lines.", [("patch_file", {"patch": PATCH})])
 MCP = """
-import json, os, sys, time
+import os, sys, time
 if len(sys.argv) > 1 and not os.path.exists("begun"):
     open("begun", "w").close()
-    time.sleep(5)
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    tools = [{"name": "send", "description": "Sends.", "inputSchema": {"type": "object", "properties": {}}}]
-    result = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}},
-              "tools/list": {"tools": tools}}.get(asked["method"], {"content": [{"type": "text", "text": "sent"}]})
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"""
+    time.sleep(60)
+""" + SEND_SERVER
 SCRIPTS = {
     "several": [message(None, [("patch_file", {"patch": PATCH}),
                                ("write", {"path": ".github/ci.yml", "content": "on: push\n"})]), streamed("Written.")],

@@ -5,6 +5,10 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+from endpoint import SEND_SERVER  # noqa: E402
 
 MARK = "kanarie"  # each secret begins with this word, so that one search would find them all
 ESCAPE = "\x1b]777;notify;canary\x07"  # a sequence that no program may pass on to the terminal
@@ -16,17 +20,6 @@ PLAIN = {"plain/a.c": "int main(void)\n{\n    return 0;\n}\n", "plain/b.py": "de
          "plain/notes.txt": "one\ntwo\nthree\n", "plain/d.go": "package d\n", "plain/e.rs": "fn e() {}\n", "plain/f.sh": "echo f\n"}
 NAMES = ["README.md", "src/main.c", ".gitignore", ".editorconfig", "package.json", "Makefile", "AGENTS.md", ".gitattributes",
          ".clang-format", "lib/util.py", "docs/guide.md", "CMakeLists.txt", "compile_flags.txt", "tests/data.txt", "LICENSE", "notes.h"]
-TICKETS = """import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    tools = [{"name": "send", "description": "Sends.", "inputSchema": {"type": "object", "properties": {}}}]
-    result = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}},
-              "tools/list": {"tools": tools}}.get(asked.get("method"), {"content": [{"type": "text", "text": "sent"}]})
-    if "method" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"""
 FOLDERS = ["src", "lib", "docs", "tests", "vendor", "include"]
 HOOKS = ["applypatch-msg", "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout", "post-merge",
          "pre-push", "pre-auto-gc", "post-rewrite", "fsmonitor-watchman", "post-index-change", "reference-transaction"]
@@ -80,7 +73,7 @@ class Project:
             after = f'echo "# {name} of the home"\n' if name not in FORMATTERS else "exec cat\n"
             self.recorder(at(f"tools/bin/{name}"), f"started {name}", after)
         self.recorder(at("tools/bin/canary-subst"), "ran canary-subst")
-        self.write(at("tickets.py"), TICKETS)
+        self.write(at("tickets.py"), SEND_SERVER)
         config = {"mcp": {"tickets": {"command": ["python3", "-m", "tickets"]}}} if self.rng.random() < 0.15 else {}
         self.write(at(".config/whit/agent.json"), json.dumps(config))
         self.write(at(".config/whit/edit.conf"), "mouse = no\n")
