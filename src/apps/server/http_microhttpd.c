@@ -26,6 +26,7 @@ enum { HEADER_BYTES = 32768, STACK_BYTES = 8 << 20 };
  * DROPPED_BYTES_MAX: how much of a refused body is read. */
 enum { SPARE_CONNECTIONS = 64, DROPPED_BYTES_MAX = 4 * WHIT_WEB_MAX_BODY_BYTES };
 enum { NEW_NS = 1000000000 }; /* age up to which a connection without a request counts as in flight */
+enum { TAKEN_NS = 20000000 }; /* time in which the library's thread counts a connection that it has taken */
 /* CLOSING_MAX: how many connections may be closing before new ones are delayed, each by CLOSING_NS for every connection
  * beyond that. */
 enum { CLOSING_MAX = SPARE_CONNECTIONS / 2, CLOSING_NS = 5000000 };
@@ -509,6 +510,8 @@ void whit_web_quiesce(whit_web_server *s)
 {
     const int listening = (int)s->api.quiesce(s->daemon);
     if (listening < 0) return;
+    /* The library's thread may just have taken a connection that is in no list yet, and nothing tells that. */
+    nanosleep(&(struct timespec){.tv_nsec = TAKEN_NS}, NULL);
     adopt_connections(s, listening);
     whit_socket_end(listening);
     adopt_connections(s, listening);
