@@ -17,6 +17,7 @@ from fleet import BLOCK, Subscriber
 
 rng = random.Random(3)
 N_REPLICAS, N_PREFIXES = 3, 9
+SLOWER = SLOW.replace("1000000", "4000000")  # an answer lasts seconds
 
 
 class Replica:
@@ -98,7 +99,7 @@ def look_at_drain():
         reply = connection.getresponse()
         check(reply.status == 200 and json.loads(reply.read())["state"] == "ready", "not ready")
     stream.request("POST", "/v1/completions",
-                   json.dumps({"prompt": "A", "max_tokens": 400, "ignore_eos": True, "stream": True, "program": SLOW}))
+                   json.dumps({"prompt": "A", "max_tokens": 400, "ignore_eos": True, "stream": True, "program": SLOWER}))
     answer = stream.getresponse()
     answer.read(1)  # it has begun
     server.process.send_signal(signal.SIGTERM)
