@@ -312,16 +312,21 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     *context = begins ? client : NULL;
     if (!client) return;
     pthread_mutex_lock(&server->lock);
-    if (begins && server->n_adopted) server->n_adopted--;
-    if (begins) append_client(server, client);
-    if (begins && ++server->n_clients > server->n_clients_max) close_waiting_client(server);
-    if (!begins) unlink_client(client);
-    if (!begins) server->n_clients--;
-    if (!begins && client->is_closing) server->n_closing--;
+    if (begins) {
+        if (server->n_adopted) server->n_adopted--;
+        append_client(server, client);
+        if (++server->n_clients > server->n_clients_max) close_waiting_client(server);
+    } else {
+        unlink_client(client);
+        server->n_clients--;
+        server->n_closing -= client->is_closing;
+    }
     const uint32_t n_closing = server->n_closing;
     pthread_mutex_unlock(&server->lock);
-    if (!begins) free(client);
-    if (begins) await_closing(n_closing);
+    if (begins)
+        await_closing(n_closing);
+    else
+        free(client);
 }
 
 static struct client *client_of(const whit_web_server *server, struct MHD_Connection *connection)
