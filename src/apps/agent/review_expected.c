@@ -30,18 +30,6 @@ static bool is_expected(const char *path)
     return false;
 }
 
-/* Returns whether lines of the old text are removed or changed; also if memory runs out. */
-static bool takes_lines(const whit_change *c)
-{
-    whit_buf runs = {0};
-    const char *before = whit_or_empty(c->before), *after = whit_or_empty(c->after);
-    bool found = !whit_diff_lines(before, c->before_bytes, after, c->after_bytes, &runs);
-    const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs);
-    for (size_t i = 0; !found && i < runs.size_bytes / sizeof *run; i++) found = run[i].n_old > 0;
-    whit_buf_free(&runs);
-    return found;
-}
-
 /* Returns whether a command has the word `name`, which ends at blanks, quotes and operators of a shell. */
 static bool has_word(const char *command, const char *name)
 {
@@ -140,16 +128,17 @@ static bool has_lines_of_tests(const char *text, size_t n, size_t first, size_t 
     return is_touched && names_tests(text + begin, n - begin);
 }
 
-/* Returns whether a change of a build file removes or changes lines in a paragraph that names tests; also if memory
- * runs out. */
-static bool takes_build_lines(const whit_change *c)
+/* Returns whether lines of the old text are removed or changed, with `of_tests` only those in a paragraph that names
+ * tests; also if memory runs out. */
+static bool takes_lines(const whit_change *c, bool of_tests)
 {
     whit_buf runs = {0};
     const char *before = whit_or_empty(c->before), *after = whit_or_empty(c->after);
     bool found = !whit_diff_lines(before, c->before_bytes, after, c->after_bytes, &runs);
     const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs);
     for (size_t i = 0; !found && i < runs.size_bytes / sizeof *run; i++)
-        found = has_lines_of_tests(before, c->before_bytes, run[i].old_line, run[i].old_line + run[i].n_old);
+        found = run[i].n_old > 0 &&
+            (!of_tests || has_lines_of_tests(before, c->before_bytes, run[i].old_line, run[i].old_line + run[i].n_old));
     whit_buf_free(&runs);
     return found;
 }
@@ -158,7 +147,7 @@ bool whit_review_takes_expected(const whit_change *c)
 {
     const char *slash = strrchr(c->path, '/');
     if (!c->was || !c->is) return false;
-    if (is_build_file(c->path) && takes_build_lines(c)) return true;
+    if (is_build_file(c->path) && takes_lines(c, true)) return true;
     if (strcmp(slash ? slash + 1 : c->path, "package.json") == 0) return takes_script(c);
-    return is_expected(c->path) && takes_lines(c);
+    return is_expected(c->path) && takes_lines(c, false);
 }
