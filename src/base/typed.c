@@ -77,10 +77,13 @@ unsigned whit_typed_columns(int terminal)
     return ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-unsigned whit_typed_rows(int terminal)
+size_t whit_typed_overflow(int terminal, const char *text, size_t n)
 {
     struct winsize size;
-    return ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : 24;
+    const size_t n_screen = ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : 24;
+    size_t n_rows = 1;
+    for (size_t i = 0; i < n; i++) n_rows += text[i] == '\n';
+    return n_rows < n_screen ? 0 : n_rows;
 }
 
 bool whit_typed_waits(int terminal)

@@ -23,8 +23,10 @@ bool whit_typed_discard(int terminal);
 const char *whit_typed_plain(void);
 /* Returns the number of columns of a terminal; 80 if it does not tell it, as on a serial line. */
 unsigned whit_typed_columns(int terminal);
-/* Returns the number of rows of a terminal; 24 if it does not tell it. */
-unsigned whit_typed_rows(int terminal);
+/* Returns the number of rows in which a terminal shows a text of whit_plain_for_terminal(), including the row after its
+ * last line feed, if they do not fit on the screen; 0 if they fit. A terminal that does not tell its rows counts as
+ * one with 24. */
+size_t whit_typed_overflow(int terminal, const char *text, size_t n);
 /* Returns whether bytes that were typed or pasted at the terminal have not been read yet. */
 bool whit_typed_waits(int terminal);
 

@@ -200,10 +200,8 @@ static bool put_rows(const whit_buf *shown, int terminal, whit_buf *rows)
 {
     if (!whit_plain_for_terminal(whit_chars(shown), shown->size_bytes, whit_typed_columns(terminal), rows))
         return false;
-    size_t n_rows = 1;
-    for (size_t i = 0; i < rows->size_bytes; i++) n_rows += rows->data[i] == '\n';
-    return n_rows < whit_typed_rows(terminal) ||
-        whit_buf_printf(rows, "(a call of %zu rows, which begins above the screen)\n", n_rows - 1);
+    const size_t n_rows = whit_typed_overflow(terminal, whit_chars(rows), rows->size_bytes);
+    return !n_rows || whit_buf_printf(rows, "(a call of %zu rows, which begins above the screen)\n", n_rows - 1);
 }
 
 /* Shows the description of a call; false if the output failed. A call that is asked about at the terminal is shown

@@ -338,10 +338,8 @@ bool whit_light_tell(const char *text, size_t n)
 /* Tells at the end of a question that it begins above the screen: its last rows may look like another question. */
 static void tell_rows(int terminal, whit_buf *shown)
 {
-    size_t n_rows = 1;
-    for (size_t i = 0; i < shown->size_bytes; i++) n_rows += shown->data[i] == '\n';
-    if (n_rows >= whit_typed_rows(terminal))
-        whit_buf_printf(shown, "(a question of %zu rows, which begins above the screen) ", n_rows);
+    const size_t n_rows = whit_typed_overflow(terminal, whit_chars(shown), shown->size_bytes);
+    if (n_rows) whit_buf_printf(shown, "(a question of %zu rows, which begins above the screen) ", n_rows);
 }
 
 ssize_t whit_light_read_line(const char *question, size_t n_question, const char *mark, char *line, size_t room)
